@@ -12,6 +12,7 @@
 
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
+#include "tests/support/thread_counts.h"
 
 namespace heddle::background_test {
 
@@ -278,7 +279,7 @@ TEST(BackgroundTest, IsTheSameForEveryNumberOfThreads) {
         "  - {from: [0, 3], to: [8], rate: 500Mbps, start: 10us, per_path: true}\n");
     const FinishedRun first = RunExperiment(experiment, 1);
     EXPECT_GT(first.result.packets.datagrams_received, 500);
-    for (const int threads : {1, 2, 3}) {
+    for (const int threads : ThreadCounts({1, 2, 3})) {
       const FinishedRun again = RunExperiment(experiment, threads);
       EXPECT_EQ(first.files, again.files) << threads << " threads";
       EXPECT_EQ(first.result.load.background_carried, again.result.load.background_carried);

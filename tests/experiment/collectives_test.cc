@@ -16,6 +16,7 @@
 
 #include "tests/support/experiment_kit.h"
 #include "tests/support/halved_windows.h"
+#include "tests/support/thread_counts.h"
 
 namespace heddle::collectives_test {
 
@@ -196,14 +197,14 @@ constexpr const char* kMixed =
     "     share_hosts: true}\n"
     "  - {kind: collective, op: all_to_all, size: 200KB, ranks: 8, hosts: [\"4-11\"], window: 3,\n"
     "     iterations: 2, measured: false, start: 3us, share_hosts: true}\n"
-    "  - {kind: poisson, sizes: websearch, load: 0.2, flows: 30}\n"
+    "  - {kind: poisson, sizes: small, load: 0.2, flows: 30}\n"
     "measure: {queueing: true, link_classes: true, record: {queues: 20us}}\n";
 
 TEST(CollectiveTest, ThreadsDoNotChangeResults) {
   const Experiment experiment = ExperimentFrom(kMixed);
   const FinishedRun one = RunExperiment(experiment);
   EXPECT_GT(CsvTable(one.files.flows).rows.size(), 16u * 30 * 2 * 3);
-  for (const int threads : {2, 3}) {
+  for (const int threads : ThreadCounts({2, 3})) {
     EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << threads;
   }
 }
@@ -301,7 +302,7 @@ TEST(CollectiveOperationsTest, DoNotDependOnThreadsNorChangeResults) {
   EXPECT_EQ(one.files.flows, plain.files.flows);
   EXPECT_EQ(one.files.series.at("jobs.csv"), plain.files.series.at("jobs.csv"));
   EXPECT_GT(OperationsOf(one).rows.size(), 2 * 16u * 30 * 2 * 3);
-  for (const int threads : {2, 3}) {
+  for (const int threads : ThreadCounts({2, 3})) {
     EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << threads;
   }
 }
@@ -392,14 +393,14 @@ TEST(ServersTest, NeitherThreadsNorWindowsChangeResults) {
       "     domain_hosts: 8, placement: spread, iterations: 3, jitter: 1us, share_hosts: true}\n"
       "  - {kind: collective, op: all_reduce, algorithm: hierarchical, size: 300KB, ranks: 32,\n"
       "     domain_hosts: 8, local_latency: 100ns, iterations: 2, start: 2us, share_hosts: true}\n"
-      "  - {kind: poisson, sizes: websearch, load: 0.2, flows: 30}\n");
+      "  - {kind: poisson, sizes: small, load: 0.2, flows: 30}\n");
   const FinishedRun one = RunExperiment(experiment);
   EXPECT_EQ(one.result.unfinished, 0);
   EXPECT_GT(CsvTable(one.files.flows).rows.size(), 3u * 32 * 3 + 30);
-  for (const int threads : {2, 3, 8}) {
+  for (const int threads : ThreadCounts({2, 3, 8})) {
     EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << threads;
   }
-  for (const int threads : {1, 3}) {
+  for (const int threads : ThreadCounts({1, 3})) {
     HalvedWindows halved;
     SimulationOptions options;
     options.threads = threads;
@@ -474,7 +475,7 @@ TEST(IterationsTest, ThreadsDoNotChangeBarriers) {
   const FinishedRun one = RunExperiment(experiment);
   EXPECT_EQ(one.result.unfinished, 0);
   EXPECT_GT(one.result.measured, 3 * 8 * 4);
-  for (const int threads : {2, 3}) {
+  for (const int threads : ThreadCounts({2, 3})) {
     EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << threads;
   }
 }

@@ -6,6 +6,7 @@
 
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
+#include "tests/support/thread_counts.h"
 
 namespace heddle::determinism_test {
 
@@ -48,7 +49,7 @@ TEST(DeterminismTest, ResultsAreTheSameForEveryNumberOfThreadsAndEveryTime) {
       if (fabric.name == "tiny buffers") {
         EXPECT_GT(first.result.packets.dropped_total(), 0);
       }
-      for (const int threads : {1, 2, 3, 8}) {
+      for (const int threads : ThreadCounts({1, 2, 3, 8})) {
         const FinishedRun again = RunExperiment(experiment, threads);
         EXPECT_EQ(first.files, again.files) << threads << " threads";
         EXPECT_EQ(first.result.end, again.result.end);

@@ -19,6 +19,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/memory_peaks.h"
 #include "tests/support/scripted_policy.h"
+#include "tests/support/thread_counts.h"
 
 namespace heddle::queues_test {
 
@@ -41,7 +42,7 @@ Experiment Incast(const std::string& port, const std::string& transport = "dctcp
 }
 
 void ExpectTheSameWithAnyNumberOfThreads(const Experiment& experiment, const FinishedRun& one) {
-  for (const int threads : {2, 3}) {
+  for (const int threads : ThreadCounts({2, 3})) {
     EXPECT_EQ(one.files, RunExperiment(experiment, threads).files) << threads << " threads";
   }
 }

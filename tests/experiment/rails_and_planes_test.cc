@@ -8,6 +8,7 @@
 
 #include "lb/parts/load_balancer.h"
 #include "tests/support/experiment_kit.h"
+#include "tests/support/thread_counts.h"
 
 namespace heddle::rails_and_planes_test {
 
@@ -82,7 +83,7 @@ TEST(RailsAndPlanesTest, ThreadsDoNotChangeResults) {
   for (const std::string& topology : {kRail, kPlanes}) {
     const Experiment experiment = ExperimentFrom(Yaml(topology, "letflow"));
     const FinishedRun one = RunExperiment(experiment);
-    for (const int threads : {2, 3}) {
+    for (const int threads : ThreadCounts({2, 3})) {
       EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << topology << threads;
     }
   }

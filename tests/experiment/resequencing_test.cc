@@ -10,6 +10,7 @@
 #include "experiment/run.h"
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
+#include "tests/support/thread_counts.h"
 
 namespace heddle::resequencing_test {
 
@@ -193,7 +194,7 @@ TEST_P(ResequencingDeterminismTest, HoldsForAnyNumberOfThreads) {
   EXPECT_GT(alone.result.packets.dropped_total(), 0);
   EXPECT_GT(CsvTable(alone.files.resequencing).Integer(0, "held"), 0);
   EXPECT_EQ(ExperimentFrom(experiment.Resolved()).Resolved(), experiment.Resolved());
-  for (const int threads : {1, 2, 3}) {
+  for (const int threads : ThreadCounts({1, 2, 3})) {
     EXPECT_EQ(RunExperiment(experiment, threads).files, alone.files) << threads << " threads";
   }
 }

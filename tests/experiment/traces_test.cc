@@ -16,6 +16,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/gzip.h"
 #include "tests/support/halved_windows.h"
+#include "tests/support/thread_counts.h"
 #include "workload/jobs/job.h"
 
 namespace heddle::traces_test {
@@ -195,20 +196,20 @@ TEST_F(TracesTest, NeitherThreadsNorWindowsChangeNews) {
   const std::string yaml = fmt::format(
       "{}workload:\n"
       "  - {{kind: trace, format: htsim_cm, file: {}, iterations: 2}}\n"
-      "  - {{kind: poisson, sizes: websearch, load: 0.2, flows: 30}}\n"
+      "  - {{kind: poisson, sizes: small, load: 0.2, flows: 30}}\n"
       "measure: {{operations: true}}\n",
       kTwoTiers, Write("tokens.cm", Tokens(20)));
   const Experiment experiment = ExperimentFrom(yaml);
   const FinishedRun one = RunExperiment(experiment);
   EXPECT_EQ(one.result.unfinished, 0);
   EXPECT_EQ(CsvTable(one.files.flows).rows.size(), 2u * 160 + 30);
-  for (const int threads : {2, 3, 8}) {
+  for (const int threads : ThreadCounts({2, 3, 8})) {
     EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << threads;
   }
   SimulationOptions three;
   three.threads = 3;
   EXPECT_TRUE(FingerprintOf(experiment) == FingerprintOf(experiment, three));
-  for (const int threads : {1, 3}) {
+  for (const int threads : ThreadCounts({1, 3})) {
     HalvedWindows halved;
     SimulationOptions options;
     options.threads = threads;
@@ -562,7 +563,7 @@ TEST_F(TracesTest, ThreadsDoNotChangeResults) {
       "{}workload:\n"
       "  - {{kind: trace, format: goal, file: {}, placement: random, iterations: 2, warm_up: 1,\n"
       "     goal: {{o: 200ns, O: 1ps, g: 5ns}}}}\n"
-      "  - {{kind: poisson, sizes: websearch, load: 0.2, flows: 30}}\n"
+      "  - {{kind: poisson, sizes: small, load: 0.2, flows: 30}}\n"
       "measure: {{operations: true}}\n",
       kTwoTiers, Write("ring.goal", RingOf(16)));
   const Experiment experiment = ExperimentFrom(yaml);
@@ -570,7 +571,7 @@ TEST_F(TracesTest, ThreadsDoNotChangeResults) {
   EXPECT_EQ(one.result.unfinished, 0);
   EXPECT_EQ(CsvTable(one.files.flows).rows.size(), 2u * 160 + 30);
   EXPECT_GE(CsvTable(one.files.series.at("jobs.csv")).Real(0, "slowdown"), 1);
-  for (const int threads : {2, 3}) {
+  for (const int threads : ThreadCounts({2, 3})) {
     EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << threads;
   }
 }

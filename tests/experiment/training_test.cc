@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tests/support/experiment_kit.h"
+#include "tests/support/thread_counts.h"
 
 namespace heddle::training_test {
 
@@ -59,7 +60,7 @@ TEST(TrainingTest, ThreadsDoNotChangeResults) {
     const FinishedRun one = RunExperiment(experiment);
     EXPECT_EQ(one.result.unfinished, 0);
     EXPECT_GE(CsvTable(one.files.series.at("jobs.csv")).Real(0, "slowdown"), 1);
-    for (const int threads : {2, 3}) {
+    for (const int threads : ThreadCounts({2, 3})) {
       EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << zero << threads;
     }
   }

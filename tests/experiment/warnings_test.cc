@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/support/experiment_kit.h"
+#include "tests/support/thread_counts.h"
 
 namespace heddle::warnings_test {
 
@@ -118,7 +119,7 @@ TEST(WarningsOfRunTest, AnOverloadShowsInLoadAndBacklog) {
       "t_max: 8ms}\n";
   const std::string warnings = WarningsOfRun(Fabric("5Gbps") + overload);
   EXPECT_THAT(warnings, AllOf(HasSubstr("load: "), HasSubstr("backlog: ")));
-  for (const int threads : {2, 3}) {
+  for (const int threads : ThreadCounts({2, 3})) {
     EXPECT_EQ(WarningsOfRun(Fabric("5Gbps") + overload, threads), warnings) << threads;
   }
 }

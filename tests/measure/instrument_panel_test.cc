@@ -14,6 +14,7 @@
 #include "experiment/warnings.h"
 #include "measure/instruments.h"
 #include "tests/support/experiment_kit.h"
+#include "tests/support/thread_counts.h"
 
 namespace heddle::instrument_panel_test {
 
@@ -53,7 +54,7 @@ class Alarm final : public Instrument {
 TEST(InstrumentPanelTest, InstrumentsActExactlyWhenTheyWantTo) {
   const std::vector<Time> times = {Time{}, Time{1}, Time{} + 7_us, Time{} + 7'000'001_ps,
                                    Time{} + 31_us};
-  for (const int threads : {1, 3}) {
+  for (const int threads : ThreadCounts({1, 3})) {
     Alarm alarm(times);
     const FinishedRun run = RunWith(alarm, threads);
     EXPECT_EQ(alarm.acted(), times);
@@ -79,7 +80,7 @@ class Listener final : public Instrument,
 };
 
 TEST(InstrumentPanelTest, ObserversHearOfEachFlowSenderAndWindow) {
-  for (const int threads : {1, 3}) {
+  for (const int threads : ThreadCounts({1, 3})) {
     Listener heard;
     const FinishedRun run = RunWith(heard, threads);
     const CsvTable flows(run.files.flows);

@@ -15,6 +15,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
+#include "tests/support/thread_counts.h"
 
 namespace heddle::series_test {
 
@@ -484,7 +485,7 @@ TEST(SeriesTest, IsTheSameForEveryNumberOfThreads) {
   const Experiment experiment = ExperimentFrom(kFabric);
   const FinishedRun first = RunExperiment(experiment);
   EXPECT_EQ(first.files.series.size(), 10u);
-  for (const int threads : {1, 2, 3}) {
+  for (const int threads : ThreadCounts({1, 2, 3})) {
     EXPECT_EQ(RunExperiment(experiment, threads).files, first.files) << threads;
   }
   EXPECT_EQ(RunExperiment(ExperimentFrom(experiment.Resolved())).files, first.files);

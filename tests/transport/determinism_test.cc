@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/lab.h"
+#include "tests/support/thread_counts.h"
 
 namespace heddle::transport_determinism_test {
 
@@ -57,7 +58,7 @@ TEST_P(DeterminismTest, HoldsForAnyNumberOfThreads) {
   for (const char* topology : {kSymmetric, kAsymmetric}) {
     SCOPED_TRACE(topology);
     const std::string alone = Trace(topology, GetParam(), 1, 1);
-    for (const int threads : {1, 2, 3, 8}) {
+    for (const int threads : ThreadCounts({1, 2, 3, 8})) {
       EXPECT_EQ(Trace(topology, GetParam(), threads, 1), alone) << threads << " threads";
     }
     EXPECT_NE(Trace(topology, GetParam(), 1, 2), alone) << "another seed is another run";

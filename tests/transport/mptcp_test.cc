@@ -22,6 +22,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
+#include "tests/support/thread_counts.h"
 #include "transport/dss.h"
 
 namespace heddle::mptcp_test {
@@ -441,7 +442,8 @@ TEST(MptcpTest, IsTheSameForEveryNumberOfThreads) {
     for (const char* balancer : {"ecmp", "rps"}) {
       SCOPED_TRACE(fmt::format("{} {}", transport, balancer));
       const std::string one = AllRecords(transport, balancer, 1);
-      for (const int threads : {2, 3}) EXPECT_EQ(AllRecords(transport, balancer, threads), one);
+      for (const int threads : ThreadCounts({2, 3}))
+        EXPECT_EQ(AllRecords(transport, balancer, threads), one);
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include "tests/support/experiment_kit.h"
 #include "tests/support/stress.h"
+#include "tests/support/thread_counts.h"
 
 namespace heddle::roce_stress_test {
 
@@ -60,7 +61,7 @@ TEST_P(RoceDeterminismTest, HoldsForAnyNumberOfThreads) {
                 flows.Integer(row, "retx_loss") + flows.Integer(row, "retx_spurious"));
     }
     EXPECT_GT(nacks, 0);
-    for (const int threads : {1, 2, 3}) {
+    for (const int threads : ThreadCounts({1, 2, 3})) {
       EXPECT_EQ(RunExperiment(experiment, threads).files, alone.files) << threads << " threads";
     }
   }

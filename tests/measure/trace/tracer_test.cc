@@ -20,6 +20,7 @@
 #include "settings/yaml.h"
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
+#include "tests/support/thread_counts.h"
 
 namespace heddle::tracer_test {
 
@@ -178,7 +179,7 @@ TEST(TracerTest, HasTheSameBytesForAnyNumberOfThreads) {
     const Experiment experiment = ExperimentFrom(yaml);
     const Traced one = Trace(experiment, AllTime(), 1);
     EXPECT_GT(one.files.at("trace.json").size(), 1'000u);
-    for (const int threads : {2, 4}) {
+    for (const int threads : ThreadCounts({2, 4})) {
       EXPECT_EQ(Trace(experiment, AllTime(), threads).files, one.files);
     }
   }

@@ -11,6 +11,7 @@
 #include "tests/support/controls_from.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
+#include "tests/support/thread_counts.h"
 #include "transport/roce_sender.h"
 
 namespace heddle::hpcc_test {
@@ -359,7 +360,7 @@ TEST(HpccTest, GivesTheSameResultsForAnyNumberOfThreads) {
     EXPECT_EQ(ExperimentFrom(experiment.Resolved()).Resolved(), experiment.Resolved());
     const FinishedRun alone = RunExperiment(experiment, 1);
     EXPECT_GT(alone.result.packets.datagrams_sent, 0);
-    for (const int threads : {1, 2, 3}) {
+    for (const int threads : ThreadCounts({1, 2, 3})) {
       for (const auto ports : {NetworkPlan::Ports::kCheapest, NetworkPlan::Ports::kEager}) {
         EXPECT_EQ(RunExperiment(experiment, threads, ports).files, alone.files)
             << threads << " threads";
