@@ -351,10 +351,10 @@ class UetModel final : public TransportModel {
   }
   bool wants_marks_at_last_hop() const override { return !settings_.has_credit(); }
   std::optional<Cargo> cargo_in_place_of_waiting() const override {
-    if (!settings_.has_credit()) return std::nullopt;
+    if (!settings_.has_wishes()) return std::nullopt;
     return Cargo{"the credit that their sender would like", "transport.receiver: none"};
   }
-  AutoValues ValuesOfAuto(BitRate /*nic*/, const BandwidthDelay* bandwidth_delay) const override {
+  AutoValues ValuesOfAuto(BitRate nic, const BandwidthDelay* bandwidth_delay) const override {
     const UetShared shared = PrepareUet(settings_, *bandwidth_delay, Duration{0});
     AutoValues values;
     if (!settings_.rto) values.emplace_back("rto", FormatQuantity(shared.rto));
@@ -369,6 +369,7 @@ class UetModel final : public TransportModel {
     if (settings_.has_credit() && settings_.rccc.fabric == RcccSettings::Fabric::kAuto) {
       values.emplace_back("rccc.fabric", shared.adapts_to_fabric ? "on" : "off");
     }
+    if (settings_.has_credit()) AddCreditValues(nic, shared, values);
     return values;
   }
   std::unique_ptr<TransportMaker> Prepare(Duration close_delay,
@@ -378,6 +379,19 @@ class UetModel final : public TransportModel {
   }
 
  private:
+  // The interval is that behind a pull that grants as much as one may.
+  void AddCreditValues(BitRate nic, const UetShared& shared, AutoValues& values) const {
+    if (!settings_.rccc.interval) {
+      values.emplace_back("rccc.interval",
+                          FormatQuantity(shared.PullInterval(settings_.rccc.pull, nic)));
+    }
+    if (!settings_.rccc.first_window) {
+      const int64_t first = shared.CreditFor(shared.rules.rtt).first;
+      values.emplace_back("rccc.first_window",
+                          FormatQuantity((first + shared.full() - 1) / shared.full()));
+    }
+  }
+
   UetSettings settings_;
   const Chosen<ResequencingModel> resequencing_ = Resequencings().Make("off");
 };

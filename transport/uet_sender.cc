@@ -27,6 +27,7 @@ void UetSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Uet
   waiting_ = 0;
   waiting_bytes_ = 0;
   asked_ = 0;
+  arrived_ = returned_ = 0;
   recovering_ = false;
   judge_.Reset();
   rto_ = probe_ = LazyTimer();
@@ -43,7 +44,7 @@ void UetSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Uet
                             : shared.rules.rtt;
   const Bytes window = shared.settings.window.value_or(Bytes{0});
   control_.Start(shared.rules, base, static_cast<double>(window.count));
-  credit_.Start(shared.has_credit(), shared.rules.GreatestWindow(base));
+  credit_.Start(shared.CreditFor(base));
   if (host.Wants(HostPolicy::kFlows)) host.policy().OnFlowStart(host.view(), flow_);
   GetReady();
 }
@@ -141,7 +142,7 @@ void UetSender::Build(uint32_t number, Packet& packet) {
   packet.Set(Packet::kEct);
   FillData(packet, flow_, now, number, tx_id_, PayloadOf(number), size);
   if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);
-  if (shared_->has_credit()) AskForCredit(packet, host_->Waiting(tuple()) + 1);
+  if (shared_->has_wishes()) AskForCredit(packet, host_->Waiting(tuple()) + 1);
   flow_.bytes_sent += PayloadOf(number);
   sent.at = now;
   sent.tx_id = tx_id_++;
@@ -170,6 +171,7 @@ void UetSender::OnAck(const Packet& packet) {
   in_flight_ -= newly;
   control_.OnBytes(newly);
   control_.OnPenalty(newly, static_cast<int>(shared_->settings.rcv_pen));
+  arrived_ = std::max(arrived_, ack.expected + ack.held);
   const Duration delay = TakeSample(packet, ack.acked, marked);
   const uint32_t data = DataBelow(una_);
   Remove(ack);
@@ -241,6 +243,7 @@ void UetSender::QueueRepair(uint32_t packet) {
 void UetSender::OnNack(const Packet& nack) {
   const uint32_t packet = nack.nack.trigger;
   ++record_.nacks;
+  if (nack.nack.returned) ++returned_;
   credit_.EndSpeculation();
   if (!IsOutstanding(packet) || sent_[packet - una_].waits) return;
   const Sent& sent = sent_[packet - una_];
@@ -250,12 +253,21 @@ void UetSender::OnNack(const Packet& nack) {
   const bool receiver_acts = shared_->has_credit() && nack.Has(Packet::kCutAtLastHop);
   control_.OnNack(host_->now(), SizeOf(packet), in_flight_, receiver_acts);
   QueueRepair(packet);
+  if (nack.nack.returned) TakeBack();
   if (host_->Wants(HostPolicy::kAck)) {
     host_->policy().OnAck(host_->view(), flow_, nack,
                           {0, 0, host_->now() - nack.sent, nack.Has(Packet::kEce)});
   }
   RestartTimers(true);
   GetReady();
+}
+
+// NDP, of a header that a switch has sent back: to send the packet at once would repeat the incast.
+// It waits for a pull, unless none will come: all else is answered, and each answer had its pull.
+void UetSender::TakeBack() {
+  if (!credit_.counts_packets() || ForgetOld()) return;
+  const uint32_t answers = arrived_ + static_cast<uint32_t>(record_.nacks) - returned_;
+  if (static_cast<int32_t>(answers - credit_.pulled()) <= 0) credit_.TakePacket();
 }
 
 // --- Losses without trimming ---
@@ -333,7 +345,7 @@ void UetSender::RequestToSend() {
 
 void UetSender::SendRts(uint32_t number) {
   Packet& packet = NewControl(number, true);
-  if (shared_->has_credit()) {
+  if (shared_->has_wishes()) {
     AskForCredit(packet, std::max<size_t>(host_->Waiting(tuple()), 1));
   }
   rts_at_ = host_->now();
@@ -395,6 +407,7 @@ void UetSender::OnTimeout() {
   } else {
     control_.OnTimeout(SizeOf(packet));
     QueueRepair(packet);
+    if (credit_.counts_packets()) credit_.TakePacket();  // Nothing came that would bring a pull.
     if (!HasWork()) RequestToSend();
   }
   RestartTimers(false);

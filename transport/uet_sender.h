@@ -126,6 +126,7 @@ class UetSender {
   // Returns true if it has something to send, and no credit.
   bool LacksCredit() const { return !credit_.Allows() && (waiting_ > 0 || next_ != end_); }
   void AskForCredit(Packet& packet, size_t sharing) const;
+  void TakeBack();
 
   Duration TakeSample(const Packet& ack, uint32_t acked, bool marked);
   void Remove(const UetAck& ack);
@@ -166,6 +167,8 @@ class UetSender {
   size_t waiting_ = 0;             // Packets to send again; others in the heap have arrived since.
   int64_t waiting_bytes_ = 0;      // Their bytes.
   uint8_t asked_ = 0;              // Requests for credit alone since the last pull, up to 4.
+  uint32_t arrived_ = 0;           // Packets that the receiver has reported.
+  uint32_t returned_ = 0;          // Headers that switches have sent back.
   bool recovering_ = false;        // Sleek.
   uint32_t recover_ = 0;
   uint32_t hole_ = 0;  // Sleek: holes below have been queued.
