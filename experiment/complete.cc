@@ -638,6 +638,7 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
   CheckPorts(experiment, diagnostics);
   CheckOrder(settings, diagnostics);
   CheckPathChoice(settings, diagnostics);
+  CheckPresetSwitches(settings, diagnostics);
   CheckFlowletGap(settings, routing, experiment.events, diagnostics);
   CheckTimes(experiment, routing, diagnostics);
 }

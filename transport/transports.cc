@@ -341,6 +341,15 @@ class UetModel final : public TransportModel {
   bool wants_red() const override { return true; }
   bool echoes_marks() const override { return true; }
   bool can_trim() const override { return settings_.can_trim(); }
+  // NDP's queues hold 15 packets in csg-htsim.
+  std::optional<Switches> expected_switches() const override {
+    constexpr int64_t kPackets = 15;
+    const PacketSizes packets = sizes();
+    const Bytes queue{kPackets * packets.DataPacket(packets.mss)};
+    if (settings_.preset == UetSettings::Preset::kEqds) return Switches{"eqds", false, {}};
+    if (settings_.preset == UetSettings::Preset::kNdp) return Switches{"ndp", true, queue};
+    return std::nullopt;
+  }
   bool needs_bandwidth_delay() const override { return true; }
   const std::string& resequencing() const override { return resequencing_.kind; }
   std::string RemedyForReordering() const override { return "raise transport.ack_bytes"; }
@@ -383,7 +392,8 @@ class UetModel final : public TransportModel {
   void AddCreditValues(BitRate nic, const UetShared& shared, AutoValues& values) const {
     if (!settings_.rccc.interval) {
       values.emplace_back("rccc.interval",
-                          FormatQuantity(shared.PullInterval(settings_.rccc.pull, nic)));
+                          FormatQuantity(shared.PullInterval(settings_.rccc.pull,
+                                                             static_cast<double>(nic.bps), 1)));
     }
     if (!settings_.rccc.first_window) {
       const int64_t first = shared.CreditFor(shared.rules.rtt).first;

@@ -99,6 +99,14 @@ class TransportModel {
   // Returns true if its receivers answer the headers of packets that switches have trimmed.
   virtual bool can_trim() const { return false; }
 
+  // What a preset that stands for a published scheme expects of the switches.
+  struct Switches {
+    std::string_view preset;
+    bool returns_headers;        // Headers that exceed the limit go back to their senders.
+    std::optional<Bytes> queue;  // The longest queue before packets are trimmed.
+  };
+  virtual std::optional<Switches> expected_switches() const { return std::nullopt; }
+
   // Returns true if it sends a flow over several subflows, each with a 5-tuple of its own.
   virtual bool has_subflows() const { return false; }
 

@@ -46,19 +46,11 @@ void UetPacer::Arm() {
 
 Duration UetPacer::TimeOf(int64_t quanta) {
   EndPeriods();
-  const RcccSettings& rccc = shared_.settings.rccc;
-  if (rccc.interval) {
-    return Duration{static_cast<int64_t>(static_cast<double>(rccc.interval->ps) / fabric_.rate())};
-  }
   double line = 0;
   for (PortIndex link = 0; link < host_.nics(); ++link) {
     line += static_cast<double>(host_.nic(link).rate().bps);
   }
-  if (shared_.pull_bits > 0) {
-    return Duration{static_cast<int64_t>(shared_.pull_bits * 1e12 / (fabric_.rate() * line))};
-  }
-  const double bits = static_cast<double>(8 * quanta * rccc.quantum.count);
-  return Duration{static_cast<int64_t>(bits * 1e12 / (kShareOfLine * fabric_.rate() * line))};
+  return shared_.PullInterval(quanta, line, fabric_.rate());
 }
 
 // --- Oversubscribed fabrics ---

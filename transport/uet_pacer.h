@@ -49,7 +49,6 @@ struct UetDemand {
 class UetPacer {
  public:
   static constexpr int64_t kQuantaOfEmptyPull = 4;  // Their time passes behind an empty pull.
-  static constexpr double kShareOfLine = 0.99;
   static constexpr uint16_t kEntropies = 128;
 
   // `shared` outlives this.

@@ -106,13 +106,12 @@ void UetSettings::ApplyPreset() {
 }
 
 void RcccSettings::Declare(Fields& fields) {
-  fields.Choice("grants", grants,
-                {{"wished", Grants::kWished},
-                 {"whole", Grants::kWhole},
-                 {"arrivals", Grants::kArrivals}},
-                "What a pull grants. wished: what the sender would like, up to pull quanta; whole: "
-                "pull quanta in any case, and to flows that have lost packets first, as in EQDS; "
-                "arrivals: one packet, for each data packet or header that has come, as in NDP.");
+  fields.Choice(
+      "grants", grants,
+      {{"wished", Grants::kWished}, {"whole", Grants::kWhole}, {"arrivals", Grants::kArrivals}},
+      "What a pull grants. wished: what the sender would like, up to pull quanta; whole: "
+      "pull quanta in any case, and to flows that have lost packets first, as in EQDS; "
+      "arrivals: one packet, for each data packet or header that has come, as in NDP.");
   fields.Add("quantum", quantum, {.at_least = Bytes{1}, .at_most = Bytes{9'000}},
              "The unit of credit.");
   fields.Add("pull", pull, Between<int64_t>(1, 4'096), "Quanta that a pull grants, at most.");
@@ -152,10 +151,11 @@ Duration UsualTarget(const NsccRules& rules, bool trims) {
   return trims ? Duration{rules.rtt.ps * 3 / 4} : rules.rtt;
 }
 
+constexpr double kShareOfLine = 0.99;
+
 // EQDS paces pulls by a packet with the 38 bytes that surround an IP packet on Ethernet. Its 0.99
 // shortens the time, but a pull grants less than a packet with its headers, 98.8 % of the line.
 double PullBits(const UetSettings& settings, const PacketSizes& sizes) {
-  constexpr double kShareOfLine = 0.99;
   constexpr double kAroundPacket = 38;
   constexpr double kBytesOfPull = 4'096;
   const int64_t full = sizes.DataPacket(sizes.mss);
@@ -175,12 +175,14 @@ double PullBits(const UetSettings& settings, const PacketSizes& sizes) {
 
 }  // namespace
 
-Duration UetShared::PullInterval(int64_t quanta, BitRate line) const {
-  if (settings.rccc.interval) return *settings.rccc.interval;
-  const double rate = static_cast<double>(line.bps);
-  if (pull_bits > 0) return Duration{static_cast<int64_t>(pull_bits * 1e12 / rate)};
-  const double bits = static_cast<double>(8 * quanta * settings.rccc.quantum.count);
-  return Duration{static_cast<int64_t>(bits * 1e12 / (kShareOfLine * rate))};
+Duration UetShared::PullInterval(int64_t quanta, double line, double share) const {
+  const RcccSettings& rccc = settings.rccc;
+  if (rccc.interval) {
+    return Duration{static_cast<int64_t>(static_cast<double>(rccc.interval->ps) / share)};
+  }
+  if (pull_bits > 0) return Duration{static_cast<int64_t>(pull_bits * 1e12 / (share * line))};
+  const double bits = static_cast<double>(8 * quanta * rccc.quantum.count);
+  return Duration{static_cast<int64_t>(bits * 1e12 / (kShareOfLine * share * line))};
 }
 
 UetCredit::Terms UetShared::CreditFor(Duration base) const {

@@ -83,7 +83,7 @@ struct UetShared {
   NsccRules rules;
   Duration rto{0};
   double pull_bits = 0;  // Bits of the receiver's line that pass from pull to pull; 0: as granted.
-  bool sleek = false;             // Receivers' counts of held packets show losses.
+  bool sleek = false;    // Receivers' counts of held packets show losses.
   bool adapts_to_fabric = false;  // Receivers grant less if the fabric is congested.
   const BandwidthDelay* bandwidth_delay = nullptr;
   Duration close_delay{0};
@@ -94,8 +94,9 @@ struct UetShared {
   bool counts_packets() const { return settings.counts_packets(); }
   bool has_wishes() const { return settings.has_wishes(); }
 
-  // The time from a pull that grants `quanta` to the next, on a line of this rate.
-  Duration PullInterval(int64_t quanta, BitRate line) const;
+  // The time from a pull that grants `quanta` to the next, at a host that receives `line` bits per
+  // second. `share`: the part of it that the fabric carries.
+  Duration PullInterval(int64_t quanta, double line, double share) const;
   // The credit of a flow whose idle round trip is `base`.
   UetCredit::Terms CreditFor(Duration base) const;
 };

@@ -45,9 +45,13 @@ double LineTime(int64_t flows, int64_t packets = 244, int64_t last = 3'080) {
 
 // --- The sender's credit ---
 
+void Begin(UetCredit& credit, int64_t window) {
+  credit.Start({.is_needed = true, .first = window, .most = window});
+}
+
 TEST(UetCreditTest, SpeculationEndsWithTheFirstAnswer) {
   UetCredit credit;
-  credit.Start(true, 262'926);
+  Begin(credit, 262'926);
   EXPECT_TRUE(credit.Allows());
   credit.Spend(4'150);
   credit.EndSpeculation();
@@ -66,7 +70,7 @@ TEST(UetCreditTest, SpeculationEndsWithTheFirstAnswer) {
 // A debt of the speculation stays.
 TEST(UetCreditTest, TheEndOfSpeculationForgivesNoDebt) {
   UetCredit credit;
-  credit.Start(true, 4'000);
+  Begin(credit, 4'000);
   credit.Spend(4'150);
   credit.OnPull(1);  // 256 bytes, of which 150 have been spent.
   EXPECT_TRUE(credit.Allows());
@@ -76,7 +80,7 @@ TEST(UetCreditTest, TheEndOfSpeculationForgivesNoDebt) {
 
 TEST(UetCreditTest, TheNextPullMakesUpForALostOne) {
   UetCredit credit;
-  credit.Start(true, 262'926);
+  Begin(credit, 262'926);
   credit.OnPull(128);  // The pull with 64 was lost,
   credit.OnPull(64);   // or comes late.
   credit.Spend(128 * 256 - 1);
@@ -87,7 +91,7 @@ TEST(UetCreditTest, TheNextPullMakesUpForALostOne) {
 
 TEST(UetCreditTest, IsNeverMoreThanTheGreatestWindow) {
   UetCredit credit;
-  credit.Start(true, 262'926);
+  Begin(credit, 262'926);
   credit.OnPull(10'000);
   credit.Spend(262'925);
   EXPECT_TRUE(credit.Allows());
@@ -97,7 +101,7 @@ TEST(UetCreditTest, IsNeverMoreThanTheGreatestWindow) {
 
 TEST(UetCreditTest, CountsWrap) {
   UetCredit credit;
-  credit.Start(true, 262'926);
+  Begin(credit, 262'926);
   for (const uint32_t granted : {0x7000'0000u, 0xe000'0000u, 0xffff'fff0u}) credit.OnPull(granted);
   credit.Spend(262'926);
   EXPECT_FALSE(credit.Allows());
@@ -123,7 +127,7 @@ int32_t TargetOf(const UetCredit& credit, int64_t wanted, int64_t sharing = 1,
 // ceil((min(wanted, greatest window) - credit) / (256 k)) beyond the last pull.
 TEST(UetCreditTest, TheTargetIsWhatWaitsLessWhatIsThere) {
   UetCredit credit;
-  credit.Start(true, 262'926);
+  Begin(credit, 262'926);
   EXPECT_EQ(TargetOf(credit, 100'000), 17);    // Speculating: a packet, rounded up to quanta,
   EXPECT_EQ(TargetOf(credit, 100'000, 4), 5);  // shared.
   EXPECT_EQ(TargetOf(credit, 0, 1, false), -1'027);
@@ -143,7 +147,7 @@ TEST(UetCreditTest, TheTargetIsWhatWaitsLessWhatIsThere) {
 
 TEST(UetCreditTest, WithoutReceiversThatGrantItNoneIsNeeded) {
   UetCredit credit;
-  credit.Start(false, 262'926);
+  credit.Start({.first = 262'926, .most = 262'926});
   credit.Spend(1'000'000);
   credit.EndSpeculation();
   EXPECT_TRUE(credit.Allows());
