@@ -57,6 +57,11 @@ const Stack kUet{"UetTrimming", "{kind: uet, rto: 500us}",
 
 const Stack kRccc{"UetCredit", "{kind: uet, cc: none, receiver: rccc, rto: 500us}", kUet.port,
                   4'096};
+const Stack kEqds{"Eqds", "{kind: uet, preset: eqds, rto: 500us}", kUet.port, 4'096};
+const Stack kNdp{"Ndp", "{kind: uet, preset: ndp, rto: 500us}",
+                 ", port: {trim: {when: port, threshold: 62550B, header_limit: 2KB, overflow: "
+                 "back}}",
+                 4'096};
 
 // Transports that only some load balancers suit.
 const Stack kRepeat{"RoceSelectiveRepeat", "{kind: rocev2, recovery: sr, rto: 500us}", "", 1'024};
@@ -160,7 +165,8 @@ INSTANTIATE_TEST_SUITE_P(All, EveryPolicyInNetworksTest,
 
 INSTANTIATE_TEST_SUITE_P(Rccc, EveryPolicyInNetworksTest,
                          testing::Combine(testing::ValuesIn(TestedPolicies()),
-                                          testing::Values(kUneven), testing::Values(kRccc)),
+                                          testing::Values(kUneven),
+                                          testing::Values(kRccc, kEqds, kNdp)),
                          &NameOf);
 
 INSTANTIATE_TEST_SUITE_P(Variants, EveryPolicyInNetworksTest,
