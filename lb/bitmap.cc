@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Spraying with penalties: a walk through all entropies passes over those whose packets came back
 // marked, trimmed or not at all. Each choice takes one point off the first entropy passed over, or
-// off each of them: with at most one point, that is the spraying of EQDS (csg-htsim, 2023).
+// off each of them: with at most one point, that is the spraying of EQDS (csg-htsim).
 
 #include "lb/parts/entropy_spray.h"
 

@@ -6,7 +6,7 @@
 // A flow is active while it wants more than it was granted, or has lost a packet. Then it is idle:
 // when no flow is active, idle flows get credit in advance, up to a greatest window.
 //
-// With grants: whole, as in csg-htsim's EQDS (2023), flows that have lost packets go before active
+// With grants: whole, as in csg-htsim's EQDS, flows that have lost packets go before active
 // ones. With grants: arrivals, as in NDP (Handley et al., SIGCOMM 2017), a flow wants one packet
 // for each packet or header that has come, and is never idle.
 
