@@ -133,9 +133,7 @@ void UetReceiver::Acknowledge(const Packet& data, bool names_trigger) {
   ++acks_;
   UetAck ack{.expected = expected_, .acked = data.seq};
   ack.first = names_trigger ? data.seq : UetAck::FirstOf(data.seq, expected_);
-  for (uint32_t i = 0; i < UetAck::kMapped && !ahead_.empty(); ++i) {
-    if (ahead_.Contains(ack.first + i)) ack.map |= uint64_t{1} << i;
-  }
+  ack.map = ahead_.Next64(ack.first);
   ack.held = static_cast<uint16_t>(ahead_.size() - rts_.size());
   ack.holds_last = short_ != kNone && short_ >= expected_;
   Packet& packet = NewControl(PacketKind::kAck, data);

@@ -21,6 +21,8 @@ void UetSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Uet
   rts_transmissions_ = 0;
   rts_at_ = Time{-kNever.ps};
   in_flight_ = reported_ = 0;
+  map_ = 0;
+  mapped_ = 0;
   sent_.clear();
   order_.clear();
   repairs_.clear();
@@ -202,8 +204,20 @@ Duration UetSender::TakeSample(const Packet& packet, uint32_t acked, bool marked
   return delay;
 }
 
+// Returns the packets in the ACK's map that were not in that of the ACK before: the others are
+// known, and to look them up again would cost most of the time.
+uint64_t UetSender::TakeMap(const UetAck& ack) {
+  const int64_t ahead = int64_t{ack.first} - int64_t{mapped_};
+  uint64_t known = 0;
+  if (ahead >= 0 && ahead < UetAck::kMapped) known = map_ >> ahead;
+  if (ahead < 0 && ahead > -int64_t{UetAck::kMapped}) known = map_ << -ahead;
+  map_ = ack.map;
+  mapped_ = ack.first;
+  return ack.map & ~known;
+}
+
 void UetSender::Remove(const UetAck& ack) {
-  for (uint64_t left = ack.map; left != 0; left &= left - 1) {
+  for (uint64_t left = TakeMap(ack); left != 0; left &= left - 1) {
     const uint32_t packet = ack.first + static_cast<uint32_t>(std::countr_zero(left));
     if (IsOutstanding(packet)) MarkArrived(packet);
   }

@@ -80,9 +80,10 @@ class UetSender {
     uint32_t tx_id = 0;
     uint16_t entropy = 0;
     uint8_t sends = 0;  // Up to 255.
-    bool arrived = false;
-    bool waits = false;  // It is to be sent again.
+    bool arrived : 1 = false;
+    bool waits : 1 = false;  // It is to be sent again.
   };
+  static_assert(sizeof(Sent) == 16);
   // A transmission, in the order of time. It is the latest of its packet if the numbers agree.
   struct Order {
     uint32_t packet;
@@ -130,6 +131,7 @@ class UetSender {
 
   Duration TakeSample(const Packet& ack, uint32_t acked, bool marked);
   void Remove(const UetAck& ack);
+  uint64_t TakeMap(const UetAck& ack);
   void MarkArrived(uint32_t packet);
   void QueueRepair(uint32_t packet);
   void PopRepair();
@@ -159,6 +161,8 @@ class UetSender {
   bool in_round_ = false;
   int64_t in_flight_ = 0;
   int64_t reported_ = 0;  // The most bytes that the receiver has reported.
+  uint64_t map_ = 0;      // Of the latest ACK,
+  uint32_t mapped_ = 0;   // which begins at this packet.
   Nscc control_;
   UetCredit credit_;
   Ring<Sent> sent_;                // [una_, next_).
