@@ -387,14 +387,16 @@ TEST(PresetsTest, AnIncastFillsTheLastLink) {
 // pull, so they send again at once. Where headers are dropped instead, the timeout of 50 ms must
 // do.
 TEST(NdpTest, ReturnedHeadersNeedNoTimeout) {
-  const std::string trim =
-      "{{buffer: unlimited, ecn_above: unlimited, trim: {{when: port, threshold: 62250B, "
-      "header_limit: 640B, overflow: {}}}}}";
-  const Incast back(kNdp, 64, kPayload, fmt::format(fmt::runtime(trim), "back"));
+  const auto port = [](const std::string& overflow) {
+    return "{buffer: unlimited, ecn_above: unlimited, trim: {when: port, threshold: 62250B, "
+           "header_limit: 640B, overflow: " +
+           overflow + "}}";
+  };
+  const Incast back(kNdp, 64, kPayload, port("back"));
   EXPECT_GT(back.returned, 20);
   EXPECT_EQ(back.Timeouts(), 0);
   EXPECT_LT(back.Longest(), 100_us);
-  const Incast dropped(kNdp, 64, kPayload, fmt::format(fmt::runtime(trim), "drop"));
+  const Incast dropped(kNdp, 64, kPayload, port("drop"));
   EXPECT_EQ(dropped.returned, 0);
   EXPECT_GT(dropped.Timeouts(), 20);
   EXPECT_GT(dropped.Longest(), 50_ms);
