@@ -17,8 +17,8 @@ constexpr int64_t kJoinSynAck = 16;
 
 }  // namespace
 
-void MptcpSettings::Declare(Fields& fields) {
-  fields.Add("subflows", subflows, Between<int64_t>(1, kMostSubflows),
+void MptcpSettings::Declare(Fields& fields, int64_t most) {
+  fields.Add("subflows", subflows, Between<int64_t>(1, most),
              "TCPs of a connection, with source ports one apart.");
   fields.Choice(
       "scheduler", scheduler,
@@ -33,6 +33,32 @@ void MptcpSettings::Declare(Fields& fields) {
       "setup", setup, {{"instant", Setup::kInstant}, {"join", Setup::kJoin}},
       "instant: all subflows are open at once; join: the first subflow opens with SYN and "
       "SYN-ACK, the others then join, while the first sends (RFC 8684 sections 3.1, 3.2).");
+}
+
+void SprayPhase::Declare(Fields& fields) {
+  fields.AddOr("never", "switch_bytes", switch_bytes,
+               {.at_least = Bytes{0}, .at_most = Bytes{1'000'000'000'000}},
+               "The subflows open when an ACK arrives and more than this has been sent; never: the "
+               "bytes sent open none.");
+  fields.AddOr("never", "switch_window", switch_window, Between<int64_t>(1, kMaxWindowSegments),
+               "The subflows open when the window is larger, in segments; never: the window opens "
+               "none.");
+  fields.Add("switch_on_loss", switch_on_loss, "The first fast retransmit opens the subflows.");
+  fields.Add("switch_when_calm", switch_when_calm,
+             "None of the three opens the subflows while the first is in slow start or repairs a "
+             "loss.");
+  fields.AddOr("auto", "extra_dupacks", extra_dupacks, Between<int64_t>(0, kMaxWindowSegments),
+               "Duplicate ACKs beyond dupthresh that the first subflow bears. auto: the number of "
+               "shortest paths between the hosts at the start of the run; 0 if there is one.");
+}
+
+TcpSettings SprayPhase::FirstOf(const TcpSettings& others) {
+  TcpSettings first = others;
+  first.recovery = TcpSettings::Recovery::kNewReno;
+  first.loss = TcpSettings::Loss::kDupAcks;
+  first.undo = TcpSettings::Undo::kNone;
+  first.tlp = first.rescue = first.prr = first.reordering_adapt = false;
+  return first;
 }
 
 PacketSizes MptcpSizesOf(const TcpSettings& settings, const TcpFraming& framing) {
