@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "transport/uet.h"
+#include "core/packet.h"
 #include "transport/uet_credit.h"
 #include "transport/uet_fabric_rate.h"
 #include "transport/uet_pacer.h"

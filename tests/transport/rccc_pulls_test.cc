@@ -13,7 +13,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/rccc_kit.h"
 #include "tests/support/scripted_policy.h"
-#include "transport/uet.h"
+#include "transport/uet_credit.h"
 
 namespace heddle::rccc_pulls_test {
 
