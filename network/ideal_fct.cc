@@ -195,14 +195,14 @@ IdealFct::Times IdealFct::Of(HostId src, HostId dst, int64_t size) {
   const int64_t last_wire = sizes_.DataPacket(last_payload) + sizes_.wire_overhead;
   const int64_t ack_wire = sizes_.ack + sizes_.wire_overhead;
   const Duration rx = Best(src, dst, there, packets, wire, last_wire);
-  const int64_t links = LinksAtOnce(src, there);
-  const bool several =
-      may_detour_ || links > 1 || routing_.LinksOf(dst) > 1 ||
-      std::ranges::any_of(there, [&](auto way) { return classes_.HasSeveral(way); });
+  const bool has_links = routing_.LinksOf(dst) > 1 || LinksAtOnce(src, there) > 1;
+  const bool several = may_detour_ || has_links || std::ranges::any_of(there, [&](auto way) {
+                         return classes_.HasSeveral(way);
+                       });
   const Duration least =
       several ? std::min(rx, LeastOverAll(src, dst, there, packets, wire, last_wire)) : rx;
   const Duration ack = Best(dst, src, WaysBetween(dst, src), 1, ack_wire, ack_wire);
-  const Duration ideal = links > 1 ? least : rx;
+  const Duration ideal = spreads_ && has_links ? least : rx;
   return {ideal, ideal + ack, least};
 }
 

@@ -526,7 +526,6 @@ TEST(MptcpTest, SlowdownIsNeverBelow1OnHostsWithSeveralLinks) {
       "{kind: planes, planes: 2, leaves: 2, spines: 2, hosts_per_leaf: 4}",
       "{kind: planes, planes: 3, leaves: 2, spines: 1, hosts_per_leaf: 2, host_link: {rate: "
       "25Gbps, delay: 500ns}, fabric_link: {rate: 100Gbps, delay: 1us}}",
-      "{kind: rail, servers: 4, gpus: 2, rails_per_leaf: 1, spines: 2}",
       "{kind: custom, hosts: 4, link: {rate: 10Gbps, delay: 1us}, switches: [{name: a}, {name: b}, "
       "{name: p}], links: [{a: host0, b: a}, {a: host0, b: b}, {a: host1, b: a}, {a: host2, b: b}, "
       "{a: host2, b: b}, {a: host3, b: p}, {a: a, b: p}, {a: b, b: p}]}"};
