@@ -17,9 +17,27 @@ constexpr int64_t kJoinSynAck = 16;
 
 }  // namespace
 
-void MptcpSettings::Declare(Fields& fields, int64_t most) {
-  fields.Add("subflows", subflows, Between<int64_t>(1, most),
+void MptcpSettings::Declare(Fields& fields) {
+  fields.Add("subflows", subflows, Between<int64_t>(1, kMostSubflows),
              "TCPs of a connection, with source ports one apart.");
+  DeclareScheduler(fields);
+  fields.Choice(
+      "setup", setup, {{"instant", Setup::kInstant}, {"join", Setup::kJoin}},
+      "instant: all subflows are open at once; join: the first subflow opens with SYN and "
+      "SYN-ACK, the others then join, while the first sends (RFC 8684 sections 3.1, 3.2).");
+}
+
+void MptcpSettings::DeclareAfterSpraying(Fields& fields) {
+  fields.Add("subflows", subflows, Between<int64_t>(1, kMostSubflows - 1),
+             "TCPs that open besides the first one, with source ports one apart.");
+  DeclareScheduler(fields);
+  fields.Choice("setup", setup, {{"instant", Setup::kInstant}, {"join", Setup::kJoin}},
+                "instant: subflows open without handshakes; join: the first one opens with SYN and "
+                "SYN-ACK, and the others join when they are to open, while the first sends (RFC "
+                "8684 sections 3.1, 3.2).");
+}
+
+void MptcpSettings::DeclareScheduler(Fields& fields) {
   fields.Choice(
       "scheduler", scheduler,
       {{"pull", Scheduler::kPull},
@@ -29,10 +47,6 @@ void MptcpSettings::Declare(Fields& fields, int64_t most) {
       "Which subflow sends the next data. pull: whichever has room in its window first; "
       "min_rtt: of those with room the one with the shortest RTT, as in Linux; "
       "round_robin: of those with room the next in turn; redundant: each sends all data.");
-  fields.Choice(
-      "setup", setup, {{"instant", Setup::kInstant}, {"join", Setup::kJoin}},
-      "instant: all subflows are open at once; join: the first subflow opens with SYN and "
-      "SYN-ACK, the others then join, while the first sends (RFC 8684 sections 3.1, 3.2).");
 }
 
 void SprayPhase::Declare(Fields& fields) {

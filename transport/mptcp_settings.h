@@ -28,8 +28,12 @@ struct MptcpSettings {
   Scheduler scheduler = Scheduler::kPull;
   Setup setup = Setup::kInstant;
 
-  // `most` subflows at most.
-  void Declare(Fields& fields, int64_t most);
+  void Declare(Fields& fields);
+  // The same for MMPTCP, whose subflows open when the first one has sprayed.
+  void DeclareAfterSpraying(Fields& fields);
+
+ private:
+  void DeclareScheduler(Fields& fields);
 };
 
 // What MMPTCP (Kheirkhah et al., INFOCOM 2016) adds: one subflow first sends each packet from a

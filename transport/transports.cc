@@ -215,7 +215,7 @@ class MptcpModel : public TransportModel {
   explicit MptcpModel(MptcpSettings::Scheduler usual) { mptcp_.scheduler = usual; }
 
   virtual void DeclareConnection(Fields& fields, MptcpSettings& mptcp) {
-    mptcp.Declare(fields, kMostSubflows);
+    mptcp.Declare(fields);
     fields.Require(mptcp.setup == MptcpSettings::Setup::kInstant || mptcp.subflows > 1, "setup",
                    "join needs several subflows; one subflow with a handshake is kind: tcp with "
                    "setup: handshake");
@@ -273,7 +273,7 @@ class MmptcpModel final : public MptcpModel {
  protected:
   void DeclareConnection(Fields& fields, MptcpSettings& mptcp) override {
     spray_.Declare(fields);
-    mptcp.Declare(fields, kMostSubflows - 1);
+    mptcp.DeclareAfterSpraying(fields);
     fields.Require(mptcp.scheduler != MptcpSettings::Scheduler::kRedundant, "scheduler",
                    "redundant sends all data on every subflow, but the first one sends alone; use "
                    "kind: mptcp, or another scheduler");
