@@ -284,21 +284,11 @@ void CheckQueueing(Experiment& experiment, Diagnostics& diagnostics) {
                                   settings.transport.kind, cargo->name, cargo->remedy));
 }
 
-// Refuses settings that follow single packets or links of a flow, beside transports whose flows
-// have subflows.
+// Refuses paths for flows beside transports whose flows have subflows.
 void CheckSubflows(Experiment& experiment, Diagnostics& diagnostics) {
   ExperimentSettings& settings = experiment.settings;
   if (!settings.transport.settings->has_subflows()) return;
   const std::string& kind = settings.transport.kind;
-  // The ideal FCT, a bound that every run checks, is that of a flow over one link of its sender.
-  if (std::ranges::find(experiment.stage.has_several_links, true) !=
-      experiment.stage.has_several_links.end()) {
-    diagnostics.ErrorAt("transport",
-                        fmt::format("{} needs hosts with one link each, as the subflows of a flow "
-                                    "would use several at once; use a topology with one link a "
-                                    "host, or transport: tcp",
-                                    kind));
-  }
   for (size_t i = 0; i < experiment.forecasts.size(); ++i) {
     if (!experiment.forecasts[i].pins_flows) continue;
     diagnostics.ErrorAt(

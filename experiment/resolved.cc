@@ -75,6 +75,7 @@ AutoValues TransportValues(const Experiment& experiment, const QueuePlan& plan) 
   PairBandwidthDelay bandwidth_delay(experiment.graph, routing, transport.sizes());
   bandwidth_delay.SetQueues(
       {nic, plan.LongestQueue(), plan.trims(), IsOversubscribed(experiment.graph)});
+  if (transport.counts_paths()) bandwidth_delay.CountPaths();
   return transport.ValuesOfAuto(nic, &bandwidth_delay);
 }
 

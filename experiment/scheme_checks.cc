@@ -90,8 +90,10 @@ void CheckOrder(const ExperimentSettings& settings, Diagnostics& diagnostics) {
                         settings.lb.kind, transport.RemedyForReordering()));
 }
 
+// Transports that choose paths by their packets' source ports need switches that hash these.
 void CheckPathChoice(const ExperimentSettings& settings, Diagnostics& diagnostics) {
-  if (settings.transport.kind != "mprdma") return;
+  const bool sprays = settings.transport.kind == "mmptcp";
+  if (settings.transport.kind != "mprdma" && !sprays) return;
   const std::string& lb = settings.lb.kind;
   if (settings.lb.settings->ForHost(HostId{0}, /*seed=*/1)) {
     return diagnostics.ErrorAt(
@@ -100,6 +102,12 @@ void CheckPathChoice(const ExperimentSettings& settings, Diagnostics& diagnostic
                           lb, settings.transport.kind));
   }
   if (lb == "ecmp" || lb == "wcmp") return;
+  if (sprays) {
+    return diagnostics.WarningAt(
+        "lb", fmt::format("{} may choose paths by other things than source ports, by which {} "
+                          "sprays the first packets of a flow; set lb: ecmp",
+                          lb, settings.transport.kind));
+  }
   diagnostics.WarningAt(
       "lb", fmt::format("{} may send packets of one source port over several paths, while {} takes "
                         "each source port for one path; set lb: ecmp",

@@ -344,7 +344,8 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   BacklogTrend backlog;   // and the warnings at its end this.
   const std::vector<std::unique_ptr<Instrument>> asked = experiment.settings.measure.Make(plan);
   JobResults job_results(jobs.jobs(), jobs.hosts(), experiment.settings.transport.settings->sizes(),
-                         experiment.settings.measure.percentiles, LinksFail(experiment));
+                         experiment.settings.measure.percentiles, LinksFail(experiment),
+                         experiment.settings.transport.settings->has_subflows());
   if (experiment.settings.measure.neighbours && options.only_job == 0) {
     auto alone = RunAlone(experiment, options, jobs);
     if (!alone.ok()) return alone.status();

@@ -92,6 +92,7 @@ Network::Network(const NetworkPlan& plan)
     bandwidth_delay_ = std::make_unique<PairBandwidthDelay>(*plan.graph, routing_, sizes);
     bandwidth_delay_->SetQueues({SlowestNic(*plan.graph), queue_plan_.LongestQueue(),
                                  queue_plan_.trims(), IsOversubscribed(*plan.graph)});
+    if (plan.transport->counts_paths()) bandwidth_delay_->CountPaths();
   }
   transport_ = plan.transport->Prepare(close_delay_, bandwidth_delay_.get());
   for (const std::unique_ptr<Switch>& s : switches_) {

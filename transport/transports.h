@@ -24,8 +24,8 @@ namespace heddle {
 
 class Host;
 
-// The bandwidth-delay products and round trips of the network, for transports whose windows follow
-// from them.
+// The bandwidth-delay products, round trips and numbers of paths of the network, for transports
+// whose windows or thresholds follow from them.
 class BandwidthDelay {
  public:
   virtual ~BandwidthDelay() = default;
@@ -45,6 +45,11 @@ class BandwidthDelay {
     bool oversubscribed = false;  // A switch has less capacity upwards than downwards.
   };
   virtual Queues queues() const { return {}; }
+
+  // The number of shortest paths between two hosts that begin at one link of `src`, and the most of
+  // them between any hosts, for transports that count them.
+  virtual uint32_t Paths(HostId /*src*/, HostId /*dst*/) const { return 1; }
+  virtual uint32_t MostPaths() const { return 1; }
 };
 
 // Makes the transport of each host, and holds the values that these share.
@@ -119,6 +124,8 @@ class TransportModel {
   virtual std::optional<Cargo> cargo_in_place_of_waiting() const { return std::nullopt; }
 
   virtual bool needs_bandwidth_delay() const { return false; }
+  // Returns true if BandwidthDelay is to count paths, too.
+  virtual bool counts_paths() const { return false; }
 
   // The name of its congestion control, such as "dcqcn".
   virtual std::string congestion_control() const { return ""; }
@@ -136,7 +143,7 @@ class TransportModel {
                                                   const BandwidthDelay* bandwidth_delay) const = 0;
 };
 
-// dctcp, mprdma, mptcp, rocev2, tcp, uet.
+// dctcp, mmptcp, mprdma, mptcp, rocev2, tcp, uet.
 const Kinds<TransportModel>& Transports();
 
 }  // namespace heddle

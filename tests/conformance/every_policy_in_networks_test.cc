@@ -68,6 +68,11 @@ const Stack kRepeat{"RoceSelectiveRepeat", "{kind: rocev2, recovery: sr, rto: 50
 const Stack kMpRdma{"MpRdma", "{kind: mprdma, rto: 500us}", "", 1'024};
 const Stack kMpRdmaPfc{"MpRdmaWithPfc", "{kind: mprdma, rto: 500us}", kLossless.port, 1'024};
 const Stack kMptcp{"Mptcp", "{kind: mptcp, subflows: 4, cc: dctcp, min_rto: 500us}", "", 1'440};
+const Stack kMptcpLia{"MptcpLia", "{kind: mptcp, subflows: 4, cc: lia, min_rto: 500us}", "", 1'440};
+const Stack kMptcpOlia{
+    "MptcpOlia", "{kind: mptcp, subflows: 4, cc: olia, setup: join, min_rto: 500us}", "", 1'440};
+const Stack kMmptcp{"Mmptcp", "{kind: mmptcp, subflows: 4, switch_bytes: 30KB, min_rto: 500us}", "",
+                    1'440};
 
 using Case = std::tuple<std::string, Fabric, Stack>;
 
@@ -155,6 +160,25 @@ INSTANTIATE_TEST_SUITE_P(Mptcp, EveryPolicyInNetworksTest,
                          testing::Combine(testing::ValuesIn(TestedOf({"ecmp", "letflow", "rps"})),
                                           testing::Values(kLeafSpine, kUneven, kFatTree),
                                           testing::Values(kMptcp)),
+                         &NameOf);
+
+INSTANTIATE_TEST_SUITE_P(MptcpLia, EveryPolicyInNetworksTest,
+                         testing::Combine(testing::ValuesIn(TestedPolicies()),
+                                          testing::Values(kUneven), testing::Values(kMptcpLia)),
+                         &NameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    MptcpOlia, EveryPolicyInNetworksTest,
+    testing::Combine(testing::ValuesIn(TestedOf({"ecmp", "wcmp", "letflow", "conga", "flowbender",
+                                                 "plb", "drill", "rps"})),
+                     testing::Values(kLeafSpine, kFatTree), testing::Values(kMptcpOlia)),
+    &NameOf);
+
+// It sprays by source ports, which these hash.
+INSTANTIATE_TEST_SUITE_P(Mmptcp, EveryPolicyInNetworksTest,
+                         testing::Combine(testing::ValuesIn(TestedOf({"ecmp", "wcmp"})),
+                                          testing::Values(kLeafSpine, kUneven, kFatTree),
+                                          testing::Values(kMmptcp)),
                          &NameOf);
 
 INSTANTIATE_TEST_SUITE_P(All, EveryPolicyInNetworksTest,

@@ -87,6 +87,9 @@ std::vector<Case> Cases() {
   add("mptcp lia", "{kind: mptcp, min_rto: 1ms}");
   add("mptcp olia min_rtt", "{kind: mptcp, min_rto: 1ms, cc: olia, scheduler: min_rtt, rwnd: 40}");
   add("mptcp dctcp join", "{kind: mptcp, min_rto: 1ms, cc: dctcp, setup: join}");
+  cases.push_back({"mmptcp", "ecmp", "{kind: mmptcp, min_rto: 1ms, switch_bytes: 20KB}"});
+  cases.push_back({"mmptcp join", "ecmp",
+                   "{kind: mmptcp, min_rto: 1ms, switch_bytes: 20KB, setup: join, cc: olia}"});
   add("rocev2 ddp", "{kind: rocev2, recovery: ddp}");
   add("rocev2 sr", "{kind: rocev2, recovery: sr}");
   cases.push_back({"rocev2 sr themis", "themis", "{kind: rocev2, recovery: sr}"});
