@@ -242,6 +242,23 @@ void CheckResequencing(const ExperimentSettings& settings, Diagnostics& diagnost
                       "juggler");
 }
 
+// Answers tell a sender by their link in which plane its packets met what they report.
+void CheckPlanes(const ExperimentSettings& settings, Diagnostics& diagnostics) {
+  if (!diagnostics.IsSound("transport") || !diagnostics.IsSound("topology")) return;
+  const TransportModel& transport = *settings.transport.settings;
+  if (!transport.needs_planes()) return;
+  if (settings.topology.kind != "planes") {
+    diagnostics.ErrorAt("transport.planes",
+                        "packet needs topology: {kind: planes}, whose hosts have a NIC in each "
+                        "plane; leave it out, or use that topology");
+  }
+  if (transport.resequencing() != "none") {
+    diagnostics.ErrorAt("transport.planes",
+                        "packet goes without resequencing; set resequencing: none, or planes: "
+                        "flow");
+  }
+}
+
 // Finds the text of one setting among those beside it.
 class SettingFinder final : public Fields {
  public:
@@ -574,6 +591,7 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
   ExperimentSettings& settings = experiment.settings;
   if (diagnostics.IsSound("measure")) CheckClasses(settings.measure, diagnostics);
   CheckResequencing(settings, diagnostics);
+  CheckPlanes(settings, diagnostics);
   LoadFiles(settings, folder, files, diagnostics);
   if (!diagnostics.IsSound("topology") || !diagnostics.IsSound("seed")) return;
   if (diagnostics.IsSound("transport") && diagnostics.IsSound("lb")) {

@@ -408,6 +408,8 @@ class UetModel final : public TransportModel {
     return std::nullopt;
   }
   bool needs_bandwidth_delay() const override { return true; }
+  bool spreads() const override { return settings_.spreads(); }
+  bool needs_planes() const override { return settings_.spreads(); }
   const std::string& resequencing() const override { return resequencing_.kind; }
   std::string RemedyForReordering() const override { return "raise transport.ack_bytes"; }
   std::string congestion_control() const override {

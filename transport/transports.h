@@ -40,6 +40,7 @@ class BandwidthDelay {
   // The queues that packets may meet, for transports whose timeouts follow from them.
   struct Queues {
     BitRate host_rate;            // The slowest link of a host.
+    int64_t host_links = 1;       // The fewest links of a host.
     Bytes longest{0};             // At a port of that rate; 0: not fixed.
     bool trims = false;           // Switches trim packets.
     bool oversubscribed = false;  // A switch has less capacity upwards than downwards.
@@ -114,6 +115,11 @@ class TransportModel {
 
   // Returns true if it sends a flow over several subflows, each with a 5-tuple of its own.
   virtual bool has_subflows() const { return false; }
+
+  // Returns true if a flow may use several links of its hosts at once.
+  virtual bool spreads() const { return has_subflows(); }
+  // Returns true if it does so packet by packet, which needs topology: planes.
+  virtual bool needs_planes() const { return false; }
 
   // Data packets may carry something of the transport's own in place of Packet::data.waited, which
   // measures how long they wait.

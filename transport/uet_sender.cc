@@ -47,7 +47,11 @@ void UetSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Uet
   const Bytes window = shared.settings.window.value_or(Bytes{0});
   control_.Start(shared.rules, base, static_cast<double>(window.count));
   credit_.Start(shared.CreditFor(base));
-  if (host.Wants(HostPolicy::kFlows)) host.policy().OnFlowStart(host.view(), flow_);
+  other_links_.assign(shared.settings.spreads() ? host.nics() - 1 : 0, flow_);
+  if (host.Wants(HostPolicy::kFlows)) {
+    host.policy().OnFlowStart(host.view(), flow_);
+    for (HostFlow& flow : other_links_) host.policy().OnFlowStart(host.view(), flow);
+  }
   GetReady();
 }
 
@@ -143,9 +147,11 @@ void UetSender::Build(uint32_t number, Packet& packet) {
   Sent& sent = sent_[number - una_];
   packet.Set(Packet::kEct);
   FillData(packet, flow_, now, number, tx_id_, PayloadOf(number), size);
-  if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);
+  sent.link = LeavingLink() & 0x3f;
+  HostFlow& flow = FlowOn(sent.link);
+  if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow, packet);
   if (shared_->has_wishes()) AskForCredit(packet, host_->Waiting(tuple()) + 1);
-  flow_.bytes_sent += PayloadOf(number);
+  flow.bytes_sent += PayloadOf(number);
   sent.at = now;
   sent.tx_id = tx_id_++;
   sent.entropy = packet.entropy;
@@ -178,11 +184,12 @@ void UetSender::OnAck(const Packet& packet) {
   const uint32_t data = DataBelow(una_);
   Remove(ack);
   rtt_.Sample(now - packet.sent);
-  flow_.srtt = rtt_.srtt();
+  HostFlow& flow = ArrivedFlow();
+  flow.srtt = rtt_.srtt();
   if (host_->Wants(HostPolicy::kAck)) {
     const uint32_t packets = DataBelow(una_) - data;
     const int64_t acked = std::min<int64_t>(packets * shared_->sizes.mss, spec_.size);
-    host_->policy().OnAck(host_->view(), flow_, packet, {acked, 0, now - packet.sent, marked});
+    host_->policy().OnAck(host_->view(), flow, packet, {acked, 0, now - packet.sent, marked});
   }
   control_.OnAck(now, marked, delay, newly, in_flight_);
   credit_.EndSpeculation();
@@ -269,7 +276,7 @@ void UetSender::OnNack(const Packet& nack) {
   QueueRepair(packet);
   if (nack.nack.returned) TakeBack();
   if (host_->Wants(HostPolicy::kAck)) {
-    host_->policy().OnAck(host_->view(), flow_, nack,
+    host_->policy().OnAck(host_->view(), ArrivedFlow(), nack,
                           {0, 0, host_->now() - nack.sent, nack.Has(Packet::kEce)});
   }
   RestartTimers(true);
@@ -303,7 +310,8 @@ void UetSender::BeginRecovery() {
   ++record_.fast_retransmits;
   judge_.OnFastRetransmit(sent_.front().tx_id, host_->now());
   if (host_->Wants(HostPolicy::kLoss)) {
-    host_->policy().OnLoss(host_->view(), flow_, LossSign::kDuplicateAcks);
+    HostFlow& flow = FlowOn(sent_.front().link);
+    host_->policy().OnLoss(host_->view(), flow, LossSign::kDuplicateAcks);
   }
 }
 
@@ -338,7 +346,9 @@ Packet& UetSender::NewControl(uint32_t number, bool asks) {
   packet.kind = PacketKind::kSyn;
   FillData(packet, flow_, host_->now(), number, 0, 0, shared_->sizes.syn);
   if (asks) packet.Set(Packet::kCwr);
-  if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);
+  if (host_->Wants(HostPolicy::kSend)) {
+    host_->policy().OnSend(host_->view(), FlowOn(LeavingLink()), packet);
+  }
   return packet;
 }
 
@@ -368,6 +378,7 @@ void UetSender::SendRts(uint32_t number) {
   sent.tx_id = tx_id_++;
   ++rts_transmissions_;
   sent.entropy = packet.entropy;
+  sent.link = LeavingLink() & 0x3f;
   sent.sends = static_cast<uint8_t>(std::min(sent.sends + 1, 255));
   order_.push_back({number, sent.tx_id});
   host_->SendControl();
@@ -411,11 +422,13 @@ void UetSender::OnTimeout() {
   }
   const uint32_t packet = order_.front().packet;
   ++record_.timeouts;
-  flow_.lost_entropy = sent_[packet - una_].entropy;
+  const Sent& lost = sent_[packet - una_];
+  HostFlow& flow = FlowOn(lost.link);
+  flow.lost_entropy = lost.entropy;
   if (host_->Wants(HostPolicy::kLoss)) {
-    host_->policy().OnLoss(host_->view(), flow_, LossSign::kTimeout);
+    host_->policy().OnLoss(host_->view(), flow, LossSign::kTimeout);
   }
-  flow_.lost_entropy.reset();
+  flow.lost_entropy.reset();
   if (IsRts(packet)) {
     SendRts(packet);
   } else {
@@ -443,6 +456,9 @@ void UetSender::Finish() {
   record_.done = host_->now();
   Set(rto_, FlowTimer::kRetransmit, kNever);
   Set(probe_, FlowTimer::kProbe, kNever);
+  if (host_->Wants(HostPolicy::kFlows)) {
+    for (HostFlow& flow : other_links_) host_->policy().OnFlowEnd(host_->view(), flow);
+  }
   EndFlow(*host_, flow_, shared_->close_delay);
 }
 

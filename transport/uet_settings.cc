@@ -79,6 +79,12 @@ void UetSettings::Declare(Fields& fields) {
              "255 of the bytes that the ACK reports. 255: nothing.");
   fields.AddOr("auto", "window", window, {.at_least = Bytes{1}, .at_most = Bytes{1'000'000'000}},
                "The first window, in bytes with headers. auto: 1.5 bandwidth-delay products.");
+  fields.Choice("planes", planes, {{"flow", Planes::kFlow}, {"packet", Planes::kPacket}},
+                "With topology: planes, what stays in one plane. packet: each packet takes the "
+                "plane whose NIC can send it first. A flow has one window for all planes; the load "
+                "balancer learns about each of them apart.");
+  fields.Require(!spreads() || !has_credit(), "planes",
+                 "credit is paced for one link; set receiver: none, or planes: flow");
   fields.Add("priority", priority, Between<int64_t>(1, 7), "Priority class of data packets.");
   fields.Add("control_priority", control_priority, Between<int64_t>(0, 7),
              "Priority class of ACKs, NACKs, probes and pulls.");
@@ -214,19 +220,21 @@ UetShared PrepareUet(const UetSettings& settings, const BandwidthDelay& bandwidt
   rules.kind = settings.cc;
   rules.packet = static_cast<double>(shared.full());
   rules.payload = static_cast<double>(shared.sizes.mss);
-  rules.rate = static_cast<double>(queues.host_rate.bps);
+  const double line = static_cast<double>(queues.host_rate.bps);
+  rules.rate = settings.spreads() ? line * static_cast<double>(queues.host_links) : line;
   rules.rtt = bandwidth_delay.LongestRoundTrip();
   rules.target = settings.target.value_or(UsualTarget(rules, queues.trims));
   rules.gate = static_cast<int>(settings.qa_gate);
-  const int64_t queue = queues.longest.count > 0 ? queues.longest.count
-                                                 : static_cast<int64_t>(5 * rules.Bdp(rules.rtt));
+  const int64_t queue = queues.longest.count > 0
+                            ? queues.longest.count
+                            : static_cast<int64_t>(5 * rules.Bdp(rules.rtt) * line / rules.rate);
   using Fabric = RcccSettings::Fabric;
   shared.adapts_to_fabric =
       settings.has_credit() &&
       (settings.rccc.fabric == Fabric::kOn ||
        (settings.rccc.fabric == Fabric::kAuto && queues.oversubscribed && !rules.has_window()));
   // A queue may be longer than SerializationDelay() can take.
-  const double drain = 6 * 8e12 * static_cast<double>(queue) / rules.rate;
+  const double drain = 6 * 8e12 * static_cast<double>(queue) / line;
   const Duration least = settings.preset == UetSettings::Preset::kEqds ? 150_us : 15_us;
   shared.rto = settings.rto.value_or(least + Duration{static_cast<int64_t>(drain)});
   shared.pull_bits = PullBits(settings, shared.sizes);

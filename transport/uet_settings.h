@@ -40,6 +40,8 @@ struct UetSettings {
   enum class Scope { kMax, kPair };
   enum class Preset { kNone, kStrack, kEqds, kNdp };
   enum class Receivers { kNone, kRccc };
+  // What takes one link of a host that has several.
+  enum class Planes { kFlow, kPacket };
 
   Preset preset = Preset::kNone;
   Framing framing = Framing::kUet;
@@ -56,11 +58,13 @@ struct UetSettings {
   bool base_rtt_on_nack = true;
   int64_t rcv_pen = 255;
   std::optional<Bytes> window;
+  Planes planes = Planes::kFlow;
   int64_t priority = 3;
   int64_t control_priority = 0;
 
   void Declare(Fields& fields);
   PacketSizes Sizes() const;
+  bool spreads() const { return planes == Planes::kPacket; }
   bool can_trim() const { return preset != Preset::kStrack; }
   bool has_credit() const { return receiver == Receivers::kRccc; }
   // Returns true if credit counts packets rather than bytes.

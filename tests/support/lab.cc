@@ -281,7 +281,7 @@ void Lab::Run(Time limit) {
 // No flow is faster than alone on the best path, or than all paths together let it be.
 void Lab::CheckNotTooFast(const FlowRecord& record) const {
   if (record.receiver.done == kNever) return;
-  const bool spreads = transport_.settings->has_subflows();
+  const bool spreads = transport_.settings->spreads();
   const Routing& routing = network_->routing();
   const bool has_links =
       spreads && (routing.LinksOf(record.spec.src) > 1 || routing.LinksOf(record.spec.dst) > 1);
