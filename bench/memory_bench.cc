@@ -85,6 +85,7 @@ BENCHMARK_CAPTURE(LiveFlows, mprdma, "mprdma")->Name("memory/live_flows/mprdma")
 BENCHMARK_CAPTURE(LiveFlows, mptcp, "{kind: mptcp, subflows: 8}")
     ->Name("memory/live_flows/mptcp")
     ->Apply(RunOnce);
+BENCHMARK_CAPTURE(LiveFlows, mmptcp, "mmptcp")->Name("memory/live_flows/mmptcp")->Apply(RunOnce);
 BENCHMARK_CAPTURE(LiveFlows, rccc, "{kind: uet, receiver: rccc}")
     ->Name("memory/live_flows/rccc")
     ->Apply(RunOnce);

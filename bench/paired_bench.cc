@@ -151,13 +151,17 @@ void MeasurePorts(const std::string& name, const Scenario& scenario, int rounds)
         with(rdma + "}",
              "{marking: step, memory: {model: broadcom_mmu, size: 32MB}, pfc: {classes: [3]}}")},
        {"RoCE with IRN, trimming", with(rdma + ", recovery: irn}", kTrimming)},
-       {"Ultra Ethernet, trimming", with("uet", kTrimming)}},
+       {"Ultra Ethernet, trimming", with("uet", kTrimming)},
+       {"RoCE with IRN and packets as large, trimming",
+        with(rdma + ", recovery: irn, mtu: 4096}", kTrimming)}},
       rounds);
   fmt::print("  two classes: {:.2f} times FIFO with DCTCP, {:.2f} with RoCE; PFC {:.2f}\n",
              RatioOf(times[1], times[0]), RatioOf(times[4], times[3]), RatioOf(times[5], times[3]));
   fmt::print(
-      "  trimming: {:.2f} times PFC with RoCE; Ultra Ethernet: {:.2f} times RoCE with trimming\n",
-      RatioOf(times[6], times[5]), RatioOf(times[7], times[6]));
+      "  trimming: {:.2f} times PFC with RoCE; Ultra Ethernet: {:.2f} times RoCE with trimming, "
+      "{:.2f} "
+      "times with packets as large\n",
+      RatioOf(times[6], times[5]), RatioOf(times[7], times[6]), RatioOf(times[7], times[8]));
 }
 
 }  // namespace

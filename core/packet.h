@@ -85,9 +85,10 @@ struct alignas(64) Packet {
     } ack;
     struct {
       uint32_t trigger;  // The segment that came out of order; `seq` is the expected one.
+      bool returned;     // A switch has sent it back, and the receiver knows nothing of it.
     } nack;
     struct {
-      uint32_t granted;  // Quanta of credit since the flow's start.
+      uint32_t granted;  // Quanta of credit, or packets, since the flow's start.
     } pull;
     struct {
       uint8_t classes;  // Bit mask.

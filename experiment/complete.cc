@@ -242,6 +242,23 @@ void CheckResequencing(const ExperimentSettings& settings, Diagnostics& diagnost
                       "juggler");
 }
 
+// Answers tell a sender by their link in which plane its packets met what they report.
+void CheckPlanes(const ExperimentSettings& settings, Diagnostics& diagnostics) {
+  if (!diagnostics.IsSound("transport") || !diagnostics.IsSound("topology")) return;
+  const TransportModel& transport = *settings.transport.settings;
+  if (!transport.needs_planes()) return;
+  if (settings.topology.kind != "planes") {
+    diagnostics.ErrorAt("transport.planes",
+                        "packet needs topology: {kind: planes}, whose hosts have a NIC in each "
+                        "plane; leave it out, or use that topology");
+  }
+  if (transport.resequencing() != "none") {
+    diagnostics.ErrorAt("transport.planes",
+                        "packet goes without resequencing; set resequencing: none, or planes: "
+                        "flow");
+  }
+}
+
 // Finds the text of one setting among those beside it.
 class SettingFinder final : public Fields {
  public:
@@ -284,21 +301,11 @@ void CheckQueueing(Experiment& experiment, Diagnostics& diagnostics) {
                                   settings.transport.kind, cargo->name, cargo->remedy));
 }
 
-// Refuses settings that follow single packets or links of a flow, beside transports whose flows
-// have subflows.
+// Refuses paths for flows beside transports whose flows have subflows.
 void CheckSubflows(Experiment& experiment, Diagnostics& diagnostics) {
   ExperimentSettings& settings = experiment.settings;
   if (!settings.transport.settings->has_subflows()) return;
   const std::string& kind = settings.transport.kind;
-  // The ideal FCT, a bound that every run checks, is that of a flow over one link of its sender.
-  if (std::ranges::find(experiment.stage.has_several_links, true) !=
-      experiment.stage.has_several_links.end()) {
-    diagnostics.ErrorAt("transport",
-                        fmt::format("{} needs hosts with one link each, as the subflows of a flow "
-                                    "would use several at once; use a topology with one link a "
-                                    "host, or transport: tcp",
-                                    kind));
-  }
   for (size_t i = 0; i < experiment.forecasts.size(); ++i) {
     if (!experiment.forecasts[i].pins_flows) continue;
     diagnostics.ErrorAt(
@@ -584,6 +591,7 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
   ExperimentSettings& settings = experiment.settings;
   if (diagnostics.IsSound("measure")) CheckClasses(settings.measure, diagnostics);
   CheckResequencing(settings, diagnostics);
+  CheckPlanes(settings, diagnostics);
   LoadFiles(settings, folder, files, diagnostics);
   if (!diagnostics.IsSound("topology") || !diagnostics.IsSound("seed")) return;
   if (diagnostics.IsSound("transport") && diagnostics.IsSound("lb")) {
@@ -638,6 +646,7 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
   CheckPorts(experiment, diagnostics);
   CheckOrder(settings, diagnostics);
   CheckPathChoice(settings, diagnostics);
+  CheckPresetSwitches(settings, diagnostics);
   CheckFlowletGap(settings, routing, experiment.events, diagnostics);
   CheckTimes(experiment, routing, diagnostics);
 }

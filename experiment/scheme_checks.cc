@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "topo/path_classes.h"
 
@@ -88,8 +90,10 @@ void CheckOrder(const ExperimentSettings& settings, Diagnostics& diagnostics) {
                         settings.lb.kind, transport.RemedyForReordering()));
 }
 
+// Transports that choose paths by their packets' source ports need switches that hash these.
 void CheckPathChoice(const ExperimentSettings& settings, Diagnostics& diagnostics) {
-  if (settings.transport.kind != "mprdma") return;
+  const bool sprays = settings.transport.kind == "mmptcp";
+  if (settings.transport.kind != "mprdma" && !sprays) return;
   const std::string& lb = settings.lb.kind;
   if (settings.lb.settings->ForHost(HostId{0}, /*seed=*/1)) {
     return diagnostics.ErrorAt(
@@ -98,10 +102,41 @@ void CheckPathChoice(const ExperimentSettings& settings, Diagnostics& diagnostic
                           lb, settings.transport.kind));
   }
   if (lb == "ecmp" || lb == "wcmp") return;
+  if (sprays) {
+    return diagnostics.WarningAt(
+        "lb", fmt::format("{} may choose paths by other things than source ports, by which {} "
+                          "sprays the first packets of a flow; set lb: ecmp",
+                          lb, settings.transport.kind));
+  }
   diagnostics.WarningAt(
       "lb", fmt::format("{} may send packets of one source port over several paths, while {} takes "
                         "each source port for one path; set lb: ecmp",
                         lb, settings.transport.kind));
+}
+
+void CheckPresetSwitches(const ExperimentSettings& settings, Diagnostics& diagnostics) {
+  const auto expected = settings.transport.settings->expected_switches();
+  if (!expected) return;
+  const TrimRule& trim = settings.topology.settings->port.trim;
+  std::string wanted = "when: port";
+  if (expected->queue) wanted += ", threshold: " + FormatQuantity(*expected->queue);
+  if (expected->returns_headers) wanted += ", overflow: back";
+  std::vector<std::string> lacks;
+  if (!trim.on()) {
+    lacks.push_back("trim no packets, so every loss waits for the timeout");
+  } else {
+    if (expected->queue && trim.threshold != expected->queue) {
+      lacks.push_back("trim at another length of the queue");
+    }
+    if (expected->returns_headers && trim.overflow != TrimSettings::Overflow::kBack) {
+      lacks.push_back("drop headers beyond header_limit rather than send them back");
+    }
+  }
+  if (lacks.empty()) return;
+  diagnostics.WarningAt(
+      "transport.preset",
+      fmt::format("{} was made for other switches: these {}; set topology.port.trim: {{{}}}",
+                  expected->preset, fmt::join(lacks, " and "), wanted));
 }
 
 void CheckFlowletGap(const ExperimentSettings& settings, const Routing& routing,

@@ -29,6 +29,9 @@ void CheckOrder(const ExperimentSettings& settings, Diagnostics& diagnostics);
 // do not hash its packets.
 void CheckPathChoice(const ExperimentSettings& settings, Diagnostics& diagnostics);
 
+// Warns of switches that are not those that the transport's preset was made for.
+void CheckPresetSwitches(const ExperimentSettings& settings, Diagnostics& diagnostics);
+
 // Warns of a flowlet gap that is much longer than any difference in delay: flows seldom pause for
 // so long, so they keep their paths. `events` are the scheduled changes of links.
 void CheckFlowletGap(const ExperimentSettings& settings, const Routing& routing,

@@ -287,6 +287,7 @@ std::vector<std::unique_ptr<FlowRecorder>> MakeRecorders(const Experiment& exper
         .sizes = experiment.settings.transport.settings->sizes(),
         .transport = experiment.settings.transport.kind,
         .has_subflows = experiment.settings.transport.settings->has_subflows(),
+        .spreads = experiment.settings.transport.settings->spreads(),
         .may_detour = LinksFail(experiment),
         .listed_ids = listed == nullptr ? nullptr : &listed->ids,
         .first_listed = first_listed}));
@@ -344,7 +345,8 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   BacklogTrend backlog;   // and the warnings at its end this.
   const std::vector<std::unique_ptr<Instrument>> asked = experiment.settings.measure.Make(plan);
   JobResults job_results(jobs.jobs(), jobs.hosts(), experiment.settings.transport.settings->sizes(),
-                         experiment.settings.measure.percentiles, LinksFail(experiment));
+                         experiment.settings.measure.percentiles, LinksFail(experiment),
+                         experiment.settings.transport.settings->spreads());
   if (experiment.settings.measure.neighbours && options.only_job == 0) {
     auto alone = RunAlone(experiment, options, jobs);
     if (!alone.ok()) return alone.status();

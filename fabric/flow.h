@@ -22,6 +22,7 @@ constexpr uint32_t TupleHash(HostId src, HostId dst, uint16_t sport, uint16_t dp
 
 // Any NIC of a host; see FlowSpec.
 constexpr uint8_t kAnyNic = 255;
+constexpr uint8_t kFreestNic = 254;  // For each packet the NIC that can send it first.
 // The number of no lane: the load balancer chooses the path of the flow by itself.
 inline constexpr uint16_t kNoLane = 0xffff;
 

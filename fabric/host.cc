@@ -2,6 +2,8 @@
 
 #include "fabric/host.h"
 
+#include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "core/check.h"
@@ -49,10 +51,21 @@ void Host::TakeDown(PortIndex link, Time now) {
 
 PortIndex Host::NicOfSeveral(const Endpoint::Tuple& tuple) const {
   const std::vector<PortIndex>& hops = first_hops_.sets[first_hops_.set_of_host[tuple.dst]];
+  if (tuple.nic == kFreestNic) return FreestNic(hops);
   if (tuple.nic != kAnyNic && std::ranges::find(hops, tuple.nic) != hops.end()) return tuple.nic;
   // Mixed again because switches hash the tuple too: otherwise the flows of one NIC would share
   // bits of the switches' hash.
   return hops[Mix64(tuple.hash) % hops.size()];
+}
+
+PortIndex Host::FreestNic(const std::vector<PortIndex>& hops) const {
+  const auto rank = [&](PortIndex link) {
+    const Nic& nic = nics_[link];
+    const NicLane& its = nic.lanes[static_cast<size_t>(Lane::kTransport)];
+    const size_t turn = (link + links_ - last_nic_ - 1) % links_;
+    return std::tuple(its.paused, its.waiting(), std::max(nic.port.busy_until(), now_), turn);
+  };
+  return *std::ranges::min_element(hops, {}, rank);
 }
 
 PortIndex Host::NicOf(uint32_t slot, Lane of) const {
@@ -268,7 +281,7 @@ void Host::OnTimer() {
   if (its.joins_at_end && pulled.sent) {
     its.sent = slot;
     its.joins_again = pulled.more;
-  } else if (pulled.more) {
+  } else if (pulled.more && links_ == 1) {
     its.ready.push_back(slot);
   }
   if (its.empty()) {
@@ -282,6 +295,10 @@ void Host::OnTimer() {
   ++its_user.sent;
   const Time left = SendSlot();
   if (its.joins_at_end) its.left = left;
+  if (links_ > 1) [[unlikely]] {
+    last_nic_ = IndexOf(nic);
+    if (pulled.more && !its.joins_at_end) Ready(slot, of);  // Another NIC may have its next turn.
+  }
   if (handed_) [[unlikely]]
     application_->OnHanded(*std::exchange(handed_, std::nullopt));
 }

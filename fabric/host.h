@@ -5,7 +5,9 @@
 //
 // A host with several links has one NIC for each. All packets of a flow leave through the same NIC
 // until routes change: the one that the flow asks for, if it begins a shortest path; otherwise a
-// hash of the 5-tuple chooses among the NICs that do.
+// hash of the 5-tuple chooses among the NICs that do. A flow that asks for kFreestNic joins, for
+// each packet, the NIC with the fewest waiting flows; of several the one that is idle first; of
+// several the next in turn.
 
 #pragma once
 
@@ -155,11 +157,16 @@ class Host final : public Node {
     its.Join(slot, now_);
   }
 
+  // The link that the packet being received came from, and the one that the packet being built
+  // leaves through.
+  PortIndex arrival_link() const { return arrivals_.Port(); }
+  PortIndex leaving_link() const { return IndexOf(*building_); }
+
   // The number of transport flows that wait for the NIC of a flow. Within Endpoint::Pull(), the
   // flow that is pulled is not one of them.
   size_t Waiting(const Endpoint::Tuple& tuple) {
     const NicLane& lane = nics_[NicFor(tuple)].lane(Lane::kTransport);
-    return lane.ready.size() + (lane.joins_again ? 1 : 0);
+    return lane.waiting();
   }
 
   // The present rate of the link that packets of a flow leave through.
@@ -262,6 +269,7 @@ class Host final : public Node {
     Time paused_until = kNever;  // Unless a resume frame ends the pause before.
 
     bool empty() const { return ready.empty() && !joins_again; }
+    size_t waiting() const { return ready.size() + (joins_again ? 1 : 0); }
     void Rejoin() {
       if (!joins_again) return;
       joins_again = false;
@@ -301,6 +309,7 @@ class Host final : public Node {
     return NicOfSeveral(tuple);
   }
   PortIndex NicOfSeveral(const Endpoint::Tuple& tuple) const;
+  PortIndex FreestNic(const std::vector<PortIndex>& hops) const;
   PortIndex NicOf(uint32_t slot, Lane of) const;
 
   Time NextTimer() const {
@@ -349,6 +358,8 @@ class Host final : public Node {
   std::vector<Packet> deferred_;
   const size_t links_;
   FixedVector<Nic> nics_;  // By link.
+  PortIndex last_nic_ =
+      0;  // The one that a packet of a flow that asks for the freest left through.
   FirstHops first_hops_;
   std::unique_ptr<Transport> transport_;
   std::array<User, kLanes> users_;

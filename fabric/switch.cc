@@ -265,7 +265,7 @@ void Switch::ReturnToSender(const Packet& header, PortIndex in_port) {
   back.flags = Packet::kTrimmed;
   std::swap(back.src, back.dst);
   back.seq = 0;
-  back.nack.trigger = header.seq;
+  back.nack = {.trigger = header.seq, .returned = true};
   back.scheme = {};
   Handle(back, in_port);
 }

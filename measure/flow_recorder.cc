@@ -141,7 +141,7 @@ void ClassCounters::Merge(const ClassCounters& other) {
 
 FlowRecorder::FlowRecorder(const Context& context)
     : context_(context),
-      ideal_(*context.routing, context.sizes, context.may_detour),
+      ideal_(*context.routing, context.sizes, context.may_detour, context.spreads),
       counters_(context.classes->atoms()),
       // One more entry for the packets of flows that are not measured.
       reordering_(context.classes->atoms() + 1) {}

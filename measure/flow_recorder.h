@@ -52,6 +52,7 @@ class FlowRecorder final : public FlowLog {
     PacketSizes sizes;
     std::string transport;
     bool has_subflows = false;  // The transport's.
+    bool spreads = false;       // Likewise.
     bool may_detour = false;    // Links fail, and flows then take other paths.
     // The ids that flow lists give, by flow id; null if no list gives any.
     const std::vector<std::optional<int64_t>>* listed_ids = nullptr;

@@ -62,8 +62,8 @@ class IdealSchedule::Sums {
     const int64_t last = sizes.DataPacket(size - (packets - 1) * sizes.mss) + sizes.wire_overhead;
     const int64_t wire = (packets - 1) * (sizes.DataPacket(sizes.mss) + sizes.wire_overhead) + last;
     const Duration shortest = all_.TimesOf(src, dst, 1).least;
-    Add(sent_[src], wire, shortest, all_.routing_.HostUplink(src), src);
-    Add(received_[dst], wire, shortest, all_.routing_.HostDownlink(dst), dst);
+    Add(sent_[src], wire, shortest, all_.routing_.HostUplink(src));
+    Add(received_[dst], wire, shortest, all_.routing_.HostDownlink(dst));
     const IdealFct::Times times = all_.TimesOf(src, dst, size);
     return {times.least, waits_for_acks() ? times.least + (times.tx - times.rx) : Duration{0}};
   }
@@ -79,11 +79,12 @@ class IdealSchedule::Sums {
   // bytes bounds how fast it can go on.
   bool waits_for_acks() const { return job_.settings().send_done == JobSettings::SendDone::kAcked; }
 
-  // A packet's time on the host's own link is in the sum.
-  void Add(Load& load, int64_t wire, Duration shortest, const Channel& link, HostId host) const {
+  // A packet's time on the host's own link is in the sum. Packets on several links of a host
+  // overlap, but each takes its whole time.
+  void Add(Load& load, int64_t wire, Duration shortest, const Channel& link) const {
     load.wire_bytes += wire;
     const int64_t smallest = all_.sizes_.DataPacket(1) + all_.sizes_.wire_overhead;
-    const double own = static_cast<double>(smallest) * 8e12 / RateOf(link, host);
+    const double own = static_cast<double>(smallest) * 8e12 / static_cast<double>(link.rate.bps);
     load.rest = std::min(load.rest, shortest - Duration{static_cast<int64_t>(own) + 1});
   }
 

@@ -26,9 +26,10 @@ class IdealSchedule {
     int64_t bytes_local = 0;  // and between ranks of one server.
   };
 
-  // `may_detour`: links fail, and messages then take other paths. `routing` outlives this.
-  IdealSchedule(const Routing& routing, const PacketSizes& sizes, bool may_detour)
-      : routing_(routing), sizes_(sizes), ideal_(routing, sizes, may_detour) {}
+  // `may_detour`: links fail, and messages then take other paths. `spreads`: a message uses several
+  // links of its hosts at once. `routing` outlives this.
+  IdealSchedule(const Routing& routing, const PacketSizes& sizes, bool may_detour, bool spreads)
+      : routing_(routing), sizes_(sizes), ideal_(routing, sizes, may_detour, spreads) {}
 
   // The time is the largest of three lower bounds: the longest chain of messages, and the bytes
   // that each host's links must send, and receive. Walks through all messages. `schedule` is a part

@@ -273,7 +273,7 @@ void JobResults::Finish(Time /*end*/, RunNotes& notes) {
   std::string jobs = Table(kJobs).Header();
   std::string iterations = Table(kIterations).Header();
   std::string collectives = CollectivesHeader();
-  IdealSchedule ideal(network().routing(), sizes_, may_detour_);
+  IdealSchedule ideal(network().routing(), sizes_, may_detour_, spreads_);
   for (JobSum& sum : SumsOf(jobs_, hosts_)) {
     const Job& job = *sum.job;
     const Schedule& work = job.schedule().work();

@@ -37,14 +37,16 @@ struct JobFigures {
 class JobResults final : public Instrument, public FlowObserver {
  public:
   // `jobs` and `hosts` outlive it. Hosts may be added until the run begins.
-  // `may_detour`: links fail, and messages then take other paths.
+  // `may_detour`: links fail, and messages then take other paths. `spreads`: a message uses several
+  // links of its hosts at once.
   JobResults(std::span<const std::unique_ptr<Job>> jobs, const std::vector<HostJobs*>& hosts,
-             const PacketSizes& sizes, PercentileMethod percentiles, bool may_detour)
+             const PacketSizes& sizes, PercentileMethod percentiles, bool may_detour, bool spreads)
       : jobs_(jobs),
         hosts_(hosts),
         sizes_(sizes),
         percentiles_(percentiles),
-        may_detour_(may_detour) {}
+        may_detour_(may_detour),
+        spreads_(spreads) {}
 
   // The mean iteration of each job without its neighbours, by its number less 1.
   void SetAlone(std::vector<std::optional<double>> mean_iter_us) {
@@ -67,6 +69,7 @@ class JobResults final : public Instrument, public FlowObserver {
   const PacketSizes sizes_;
   const PercentileMethod percentiles_;
   const bool may_detour_;
+  const bool spreads_;
   std::vector<std::optional<double>> alone_us_;
   // By job, iteration and collective; only those with retransmissions.
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, int64_t> retransmissions_;

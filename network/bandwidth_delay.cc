@@ -11,6 +11,8 @@ namespace heddle {
 namespace {
 
 constexpr BitRate kUnbounded{std::numeric_limits<int64_t>::max()};
+constexpr uint32_t kMostCounted = std::numeric_limits<uint16_t>::max();
+constexpr uint32_t kNotCounted = std::numeric_limits<uint32_t>::max();
 
 Bytes Product(Duration round_trip, BitRate bottleneck) {
   const absl::int128 bits = absl::int128(round_trip.ps) * bottleneck.bps / kPicosecondsPerSecond;
@@ -39,6 +41,42 @@ PairBandwidthDelay::PairBandwidthDelay(const Graph& graph, const Routing& routin
       longest_ = std::max(longest_, RoundTrip(src, dst));
     }
   }
+}
+
+void PairBandwidthDelay::CountPaths() {
+  const std::vector<HostId>& first = routing_.first_hosts();
+  paths_.resize(inner_.size());
+  for (size_t to = 0; to < leaves_; ++to) {
+    std::vector<uint32_t> known(graph_.switches.size(), kNotCounted);
+    for (size_t from = 0; from < leaves_; ++from) {
+      uint32_t most = 0;
+      for (const PortIndex port : routing_.FirstHops(first[from], first[to])) {
+        const SwitchId s = routing_.SwitchAt(routing_.NicsOf(first[from])[port].peer);
+        most = std::max(most, PathsFrom(s, first[to], known));
+      }
+      paths_[from * leaves_ + to] = static_cast<uint16_t>(most);
+    }
+  }
+}
+
+uint32_t PairBandwidthDelay::PathsFrom(SwitchId s, HostId dst, std::vector<uint32_t>& known) const {
+  if (routing_.IsAttached(s, dst)) return 1;
+  if (known[s] != kNotCounted) return known[s];
+  uint32_t paths = 0;
+  for (const PortIndex port : routing_.TableOf(s).Towards(dst)) {
+    paths += PathsFrom(routing_.SwitchAt(routing_.PortsOf(s)[port].peer), dst, known);
+    paths = std::min(paths, kMostCounted);
+  }
+  return known[s] = paths;
+}
+
+uint32_t PairBandwidthDelay::Paths(HostId src, HostId dst) const {
+  if (paths_.empty()) return 1;
+  return paths_[routing_.LeafIndexOf(src) * leaves_ + routing_.LeafIndexOf(dst)];
+}
+
+uint32_t PairBandwidthDelay::MostPaths() const {
+  return paths_.empty() ? 1 : *std::ranges::max_element(paths_);
 }
 
 Bytes PairBandwidthDelay::Between(HostId src, HostId dst) const {

@@ -6,6 +6,8 @@
 // The round trip is that of other RDMA simulators (HPCC's, ConWeave's): propagation both ways, and
 // one packet's payload over each link on the way there. Where several shortest paths differ, the
 // slowest round trip and the widest bottleneck count, so that the window fits every path.
+//
+// For transports that bear the reordering of several paths it counts these, too.
 
 #pragma once
 
@@ -30,6 +32,11 @@ class PairBandwidthDelay final : public BandwidthDelay {
   Duration RoundTrip(HostId src, HostId dst) const override { return WayOf(src, dst).idle_rtt; }
   Duration LongestRoundTrip() const override { return longest_; }
 
+  // Paths() and MostPaths() return 1 before this is called. They count up to 65535 paths.
+  void CountPaths();
+  uint32_t Paths(HostId src, HostId dst) const override;
+  uint32_t MostPaths() const override;
+
   void SetQueues(const Queues& queues) { queues_ = queues; }
   Queues queues() const override { return queues_; }
 
@@ -46,13 +53,15 @@ class PairBandwidthDelay final : public BandwidthDelay {
   static Way Worse(const Way& a, const Way& b);
   Way WorstOf(const std::vector<Way>& ways, HostId src, HostId dst) const;
   std::vector<Way> WaysTo(HostId dst) const;
+  uint32_t PathsFrom(SwitchId s, HostId dst, std::vector<uint32_t>& known) const;
   Way Onward(SwitchId s, HostId dst, std::vector<Way>& ways, std::vector<bool>& known) const;
 
   const Graph& graph_;
   const Routing& routing_;
   const PacketSizes sizes_;
   size_t leaves_;
-  std::vector<Way> inner_;  // Between leaves: by source leaf, then by destination leaf.
+  std::vector<Way> inner_;       // Between leaves: by source leaf, then by destination leaf.
+  std::vector<uint16_t> paths_;  // Likewise; empty before CountPaths().
   Queues queues_;
   Bytes largest_;
   Duration longest_{0};

@@ -48,6 +48,28 @@ Number Pipeline(std::span<const Channel> path, int64_t packets, int64_t wire, in
   return arrival / scale;
 }
 
+double TimeOn(const Channel& link, int64_t bytes) {
+  return static_cast<double>(bytes) * kBitPicoseconds / static_cast<double>(link.rate.bps);
+}
+double DelayOf(const Channel& link) { return static_cast<double>(link.delay.ps); }
+
+// Equal links that serve packets side by side.
+struct LinkGroup {
+  int64_t count;
+  double full;  // The time of a full packet on one of them,
+  double last;  // and of the flow's last packet.
+
+  // Returns the least time for `packets` full packets, and the last one.
+  double Work(int64_t packets, bool with_last) const {
+    const int64_t all = packets + (with_last ? 1 : 0);
+    if (all == 0) return 0;
+    const double shared = static_cast<double>(packets) * full + (with_last ? last : 0);
+    // One of the links serves no fewer packets than the others.
+    const double most = static_cast<double>((all + count - 1) / count - 1) * full;
+    return std::max(shared / static_cast<double>(count), most + (with_last ? last : full));
+  }
+};
+
 }  // namespace
 
 Duration PipelineTime(std::span<const Channel> path, int64_t packets, int64_t wire,
@@ -63,10 +85,11 @@ Duration PipelineTime(std::span<const Channel> path, int64_t packets, int64_t wi
       Pipeline<absl::int128>(path, packets, wire, last_wire, absl::int128(scale)))};
 }
 
-IdealFct::IdealFct(const Routing& routing, const PacketSizes& sizes, bool may_detour)
+IdealFct::IdealFct(const Routing& routing, const PacketSizes& sizes, bool may_detour, bool spreads)
     : routing_(routing),
       sizes_(sizes),
       may_detour_(may_detour),
+      spreads_(spreads),
       fastest_{.rate = BitRate{1}, .delay = Duration{kNever.ps}},
       classes_(routing) {
   for (size_t s = 0; may_detour && s < routing.switches(); ++s) {
@@ -102,59 +125,66 @@ Duration IdealFct::Best(HostId src, HostId dst, const Ways& ways, int64_t packet
   return best;
 }
 
-// Returns a bound that no use of the paths can beat. The sender's link carries one packet at a
-// time, and each packet takes at least its time on the fastest path without waiting. Packets on
-// different paths may overtake each other, so the receiver's link serves them as they come. Several
-// links, among which switches may choose, are no better than one link as fast as all of them
-// together.
+int64_t IdealFct::LinksAtOnce(HostId src, const Ways& ways) const {
+  if (!spreads_) return 1;
+  // Where links fail, others may begin the shortest paths.
+  return static_cast<int64_t>(may_detour_ ? routing_.LinksOf(src) : ways.size());
+}
+
+double IdealFct::Crossing(const Ways& ways, int64_t bytes) {
+  double least = static_cast<double>(kNever.ps);
+  for (const PathClasses::Class way : ways) {
+    for (const std::vector<Channel>& path : classes_.ChannelsOf(way)) {
+      double time = 0;
+      for (const Channel& link : path) time += TimeOn(link, bytes) + DelayOf(link);
+      least = std::min(least, time);
+      if (!may_detour_) continue;
+      // A detour has no fewer links, and none is faster than the fastest.
+      const double link = TimeOn(fastest_, bytes) + DelayOf(fastest_);
+      least = std::min(least, static_cast<double>(path.size()) * link);
+    }
+  }
+  return least;
+}
+
+// Returns a bound that no use of the paths can beat. Each of the sender's links carries one packet
+// at a time, in the order of the flow; each packet takes at least its time on the fastest path
+// without waiting. Packets on different paths may overtake each other, so the receiver's links
+// serve them as they come.
 Duration IdealFct::LeastOverAll(HostId src, HostId dst, const Ways& ways, int64_t packets,
                                 int64_t wire, int64_t last_wire) {
   const Channel& first = routing_.HostUplink(src);
   const Channel& last = routing_.HostDownlink(dst);
-  const auto tx = [](const Channel& link, int64_t bytes) {
-    return static_cast<double>(bytes) * kBitPicoseconds / static_cast<double>(link.rate.bps);
+  const int64_t in_links = LinksAtOnce(src, ways);
+  const double in = TimeOn(first, wire);
+  const LinkGroup out{static_cast<int64_t>(routing_.LinksOf(dst)), TimeOn(last, wire),
+                      TimeOn(last, last_wire)};
+  // When a full packet, numbered from 1 to packets - 1, and the last packet reach the receiver's
+  // links at the earliest.
+  const double full_crossing = DelayOf(first) + Crossing(ways, wire);
+  const auto arrival = [&](int64_t packet) {
+    return static_cast<double>((packet + in_links - 1) / in_links) * in + full_crossing;
   };
-  const auto crossing = [&](int64_t bytes) {
-    double least = static_cast<double>(kNever.ps);
-    for (const PathClasses::Class way : ways) {
-      for (const std::vector<Channel>& path : classes_.ChannelsOf(way)) {
-        double time = static_cast<double>(first.delay.ps);
-        for (const Channel& link : path) {
-          time += tx(link, bytes) + static_cast<double>(link.delay.ps);
-        }
-        least = std::min(least, time);
-        if (!may_detour_) continue;
-        // A detour has no fewer links, and none is faster than the fastest.
-        const double link = tx(fastest_, bytes) + static_cast<double>(fastest_.delay.ps);
-        least = std::min(
-            least, static_cast<double>(first.delay.ps) + static_cast<double>(path.size()) * link);
-      }
+  const double tail = static_cast<double>((packets - 1) / in_links) * in +
+                      TimeOn(first, last_wire) + DelayOf(first) + Crossing(ways, last_wire);
+  // Full packets that the last one cannot overtake.
+  const int64_t ahead = std::clamp<int64_t>(
+      static_cast<int64_t>(std::floor((tail - full_crossing) / in)) * in_links, 0, packets - 1);
+  // For every packet, the receiver's links are done no earlier than its arrival plus their work for
+  // it and for those that arrive later.
+  double done = tail + out.Work(packets - 1 - ahead, /*with_last=*/true);
+  const auto consider = [&](int64_t from, int64_t end) {
+    for (int64_t k = std::max<int64_t>(from, 1); k < std::min(end, packets); ++k) {
+      done = std::max(done, arrival(k) + out.Work(packets - k, /*with_last=*/k <= ahead));
     }
-    return least;
   };
-  const double n = static_cast<double>(packets);
-  const double in = tx(first, wire);
-  const double links = static_cast<double>(routing_.LinksOf(dst));
-  const double out = tx(last, wire) / links;
-  const double last_out = tx(last, last_wire) / links;
-  // Full packet k, from 1 to n - 1, reaches the last link at k * in + full; the last packet at
-  // `tail`.
-  const double full = crossing(wire);
-  const double tail = (n - 1) * in + tx(first, last_wire) + crossing(last_wire);
-  // For every time t, the last link is done no earlier than t plus its work for the packets that
-  // reach it from t on. Both are linear in k, so the extremes before and after the last packet
-  // decide.
-  const double overtaken = std::clamp(std::floor((tail - full) / in), 0.0, n - 1);
-  double done = tail + last_out + (n - 1 - overtaken) * out;
-  const auto consider = [&](double k, bool with_tail) {
-    if (k < 1 || k > n - 1) return;
-    done = std::max(done, k * in + full + (n - k) * out + (with_tail ? last_out : 0));
-  };
-  if (overtaken >= 1) consider(1, true);
-  consider(overtaken, true);
-  consider(overtaken + 1, false);
-  consider(n - 1, overtaken >= n - 1);
-  return {static_cast<int64_t>(done + static_cast<double>(last.delay.ps) - 1)};
+  // That is linear in the number of the packet, but for a period of both groups of links, before
+  // and after the last packet. So the extremes are within a period of the ends.
+  const int64_t period = std::lcm(in_links, out.count);
+  consider(1, 1 + period);
+  consider(ahead + 1 - period, ahead + 1 + period);
+  consider(packets - period, packets);
+  return {static_cast<int64_t>(done + DelayOf(last) - 1)};
 }
 
 IdealFct::Times IdealFct::Of(HostId src, HostId dst, int64_t size) {
@@ -165,13 +195,15 @@ IdealFct::Times IdealFct::Of(HostId src, HostId dst, int64_t size) {
   const int64_t last_wire = sizes_.DataPacket(last_payload) + sizes_.wire_overhead;
   const int64_t ack_wire = sizes_.ack + sizes_.wire_overhead;
   const Duration rx = Best(src, dst, there, packets, wire, last_wire);
-  const bool several =
-      may_detour_ || routing_.LinksOf(dst) > 1 ||
-      std::ranges::any_of(there, [&](auto way) { return classes_.HasSeveral(way); });
+  const bool has_links = routing_.LinksOf(dst) > 1 || LinksAtOnce(src, there) > 1;
+  const bool several = may_detour_ || has_links || std::ranges::any_of(there, [&](auto way) {
+                         return classes_.HasSeveral(way);
+                       });
   const Duration least =
       several ? std::min(rx, LeastOverAll(src, dst, there, packets, wire, last_wire)) : rx;
   const Duration ack = Best(dst, src, WaysBetween(dst, src), 1, ack_wire, ack_wire);
-  return {rx, rx + ack, least};
+  const Duration ideal = spreads_ && has_links ? least : rx;
+  return {ideal, ideal + ack, least};
 }
 
 }  // namespace heddle

@@ -25,8 +25,11 @@ Duration PipelineTime(std::span<const Channel> path, int64_t packets, int64_t wi
 class IdealFct {
  public:
   // `routing` must outlive this. With `may_detour`, links may fail: a flow may then take a path
-  // with more links, which may be faster than all shortest paths. This changes `least` only.
-  IdealFct(const Routing& routing, const PacketSizes& sizes, bool may_detour = false);
+  // with more links, which may be faster than all shortest paths. This changes `least` only. With
+  // `spreads`, a flow uses all links of its hosts at once, as the subflows of MPTCP do: between
+  // hosts with several links `rx` is `least` then.
+  IdealFct(const Routing& routing, const PacketSizes& sizes, bool may_detour = false,
+           bool spreads = false);
 
   struct Times {
     Duration rx;     // Until the receiver has all bytes, on the best shortest path.
@@ -43,12 +46,17 @@ class IdealFct {
   Ways WaysBetween(HostId src, HostId dst);
   Duration Best(HostId src, HostId dst, const Ways& ways, int64_t packets, int64_t wire,
                 int64_t last_wire);
+  // The links of `src` that a flow may use at once.
+  int64_t LinksAtOnce(HostId src, const Ways& ways) const;
+  // The least time of a packet over the links between the hosts' own ones.
+  double Crossing(const Ways& ways, int64_t bytes);
   Duration LeastOverAll(HostId src, HostId dst, const Ways& ways, int64_t packets, int64_t wire,
                         int64_t last_wire);
 
   const Routing& routing_;
   const PacketSizes sizes_;
   const bool may_detour_;
+  const bool spreads_;
   Channel fastest_;  // If may_detour_: the highest rate and the least delay between two switches.
   PathClasses classes_;
   std::vector<Channel> path_;  // Scratch.

@@ -95,6 +95,15 @@ BitRate SlowestNic(const Graph& graph) {
   return slowest;
 }
 
+int64_t FewestNics(const Graph& graph) {
+  std::vector<int64_t> links(graph.hosts);
+  for (const Graph::Link& link : graph.links) {
+    if (graph.IsHost(link.a)) ++links[link.a.index()];
+    if (graph.IsHost(link.b)) ++links[link.b.index()];
+  }
+  return links.empty() ? 1 : std::ranges::min(links);
+}
+
 bool IsOversubscribed(const Graph& graph) {
   const auto tier_of = [&](VertexId vertex) {
     return graph.IsHost(vertex) ? -1 : graph.switches[graph.SwitchAt(vertex)].tier;

@@ -36,6 +36,9 @@ std::vector<Channel> SwitchChannels(const Graph& graph);
 // The rate of the slowest link from a host.
 BitRate SlowestNic(const Graph& graph);
 
+// The fewest links of a host.
+int64_t FewestNics(const Graph& graph);
+
 // Returns true if a switch has links upwards, or to switches of its tier, whose rates add up to
 // less than those of its links downwards.
 bool IsOversubscribed(const Graph& graph);

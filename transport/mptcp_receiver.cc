@@ -20,7 +20,7 @@ void MptcpReceiver::Open(const FlowSpec& spec, Host& host, const MptcpShared& sh
   bytes_ahead_ = 0;
   if (!subflows_) subflows_ = std::make_unique<TcpReceiver[]>(shared.subflows());
   for (uint32_t i = 0; i < shared.subflows(); ++i) {
-    subflows_[i].OpenSubflow(SubflowSpec(spec, i), host, shared.tcp, next_);
+    subflows_[i].OpenSubflow(SubflowSpec(spec, i), host, shared.TcpOf(i), next_);
   }
 }
 

@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/random.h"
 #include "transport/dss.h"
 #include "transport/sender_parts.h"
+#include "transport/transports.h"
 
 namespace heddle {
 namespace {
@@ -18,15 +20,20 @@ constexpr uint32_t kJoinExchanges = 2;
 
 }  // namespace
 
-MptcpShared::MptcpShared(const MptcpSettings& mptcp, TcpShared tcp_shared)
+MptcpShared::MptcpShared(const MptcpSettings& mptcp, TcpShared tcp_shared,
+                         std::unique_ptr<SprayShared> spray_shared)
     : settings(mptcp),
       tcp(std::move(tcp_shared)),
+      spray(std::move(spray_shared)),
       close_delay(tcp.close_delay),
       receive_buffer(static_cast<uint32_t>(tcp.settings.rwnd.value_or(~uint32_t{0}))) {
   // The receive buffer is the connection's; a subflow has no other.
   tcp.max_segments = static_cast<uint32_t>(
       std::min<int64_t>(kMaxWindowSegments, tcp.settings.max_cwnd.value_or(kMaxWindowSegments)));
   tcp.sack_blocks = kSackBlocksBesideDss;
+  if (spray == nullptr) return;
+  spray->tcp.max_segments = tcp.max_segments;
+  spray->tcp.sack_blocks = tcp.sack_blocks;
 }
 
 FlowSpec SubflowSpec(const FlowSpec& connection, uint32_t subflow) {
@@ -43,11 +50,12 @@ void MptcpSender::Start(const FlowSpec& spec, uint32_t slot, Host& host,
   host_ = &host;
   shared_ = &shared;
   spec_ = spec;
+  slot_ = slot;
   const int64_t mss = shared.tcp.sizes.mss;
   segments_ = static_cast<uint32_t>((spec.size + mss - 1) / mss);
-  next_ = data_una_ = waiting_ = turn_ = unblocked_ = holders_ = 0;
+  count_ = next_ = data_una_ = waiting_ = turn_ = unblocked_ = holders_ = draws_ = 0;
   held_ = ~uint32_t{0};
-  has_joined_ = false;
+  others_open_ = is_retired_ = false;
   wakes_ = scheduler() == Scheduler::kMinRtt || scheduler() == Scheduler::kRoundRobin ||
            shared.tcp.settings.rwnd.has_value();
   done_ = kNever;
@@ -55,17 +63,61 @@ void MptcpSender::Start(const FlowSpec& spec, uint32_t slot, Host& host,
   coupling_.windows.clear();
   coupling_.is_stale = true;
   if (!subflows_) subflows_ = std::make_unique<Subflow[]>(shared.subflows());
-  for (uint32_t i = 0; i < shared.subflows(); ++i) {
-    Subflow& subflow = subflows_[i];
+  Prepare(shared.spray ? 1 : shared.subflows());
+  if (shared.spray) subflows_[0].tcp.RaiseThreshold(ExtraDupacks());
+  if (joins()) return subflows_[0].tcp.Connect(1);
+  for (Subflow& subflow : subflows()) subflow.tcp.Open();
+}
+
+// --- Opening ---
+
+// Prepares the subflows below `end` that have not been prepared.
+void MptcpSender::Prepare(uint32_t end) {
+  for (; count_ < end; ++count_) {
+    Subflow& subflow = subflows_[count_];
     subflow.bound.clear();
     subflow.reinjected.clear();
     subflow.first = subflow.next = 0;
     subflow.penalised = Time{-kNever.ps / 2};
-    subflow.tcp.StartSubflow(SubflowSpec(spec, i), SubflowId(slot, i), host, shared.tcp, *this, i,
-                             coupling_);
+    subflow.tcp.StartSubflow(SubflowSpec(spec_, count_), SubflowId(slot_, count_), *host_,
+                             shared_->TcpOf(count_), *this, count_,
+                             sprays(count_) ? nullptr : &coupling_);
   }
-  if (shared.settings.setup == MptcpSettings::Setup::kJoin) return subflows_[0].tcp.Connect(1);
-  for (Subflow& subflow : subflows()) subflow.tcp.Open();
+}
+
+// MMPTCP: duplicate ACKs that reordering alone may cause. On a single path nothing overtakes.
+uint32_t MptcpSender::ExtraDupacks() const {
+  const SprayShared& spray = *shared_->spray;
+  if (const auto given = spray.settings.extra_dupacks) return static_cast<uint32_t>(*given);
+  const uint32_t paths = spray.network->Paths(spec_.src, spec_.dst);
+  return paths > 1 ? paths : 0;
+}
+
+// The first subflow is open: opens the others, or begins to.
+void MptcpSender::OpenOthers() {
+  others_open_ = true;
+  Prepare(shared_->subflows());
+  is_retired_ = shared_->spray != nullptr && !joins();
+  for (Subflow& other : subflows().subspan(1)) {
+    if (joins()) {
+      other.tcp.Connect(kJoinExchanges);
+    } else {
+      other.tcp.Open();
+    }
+  }
+}
+
+// MMPTCP: returns true if the others are to open now. Subflows without data to send would be of no
+// use.
+bool MptcpSender::MustOpenOthers() const {
+  if (others_open_ || shared_->spray == nullptr || next_ == segments_) return false;
+  const SprayPhase& rule = shared_->spray->settings;
+  const TcpSender& first = subflows_[0].tcp;
+  if (rule.switch_when_calm && !first.IsCalm()) return false;
+  const int64_t mss = shared_->tcp.sizes.mss;
+  return (rule.switch_bytes && next_ * mss > rule.switch_bytes->count) ||
+         (rule.switch_window && first.cwnd() > static_cast<double>(*rule.switch_window * mss)) ||
+         (rule.switch_on_loss && first.has_fast_retransmitted());
 }
 
 // --- What a subflow sends ---
@@ -76,11 +128,18 @@ Transport::Pulled MptcpSender::Pull(uint32_t subflow, Packet& packet) {
   return pulled;
 }
 
+// The dynamic ports of RFC 6335.
+uint16_t MptcpSender::RandomPort() {
+  const uint64_t draw = Mix64(uint64_t{subflows_[0].tcp.tuple().hash} << 32 | draws_++);
+  return static_cast<uint16_t>(49'152 + (draw >> 32 & 0x3fff));
+}
+
 void MptcpSender::WakeAll() {
   for (Subflow& subflow : subflows()) subflow.tcp.Wake();
 }
 
 bool MptcpSender::Offers(uint32_t subflow) {
+  if (is_retired_ && subflow == 0) return false;
   if (is_redundant()) {
     Subflow& its = subflows_[subflow];
     its.next = std::max(its.next, data_una_);
@@ -94,7 +153,7 @@ bool MptcpSender::Offers(uint32_t subflow) {
 // Returns true if no other subflow is to send the next new data.
 bool MptcpSender::IsTurnOf(uint32_t subflow) const {
   if (scheduler() == Scheduler::kPull) return true;
-  for (uint32_t other = 0; other < shared_->subflows(); ++other) {
+  for (uint32_t other = is_retired_ ? 1 : 0; other < count_; ++other) {
     if (other != subflow && IsPreferred(other, subflow) && subflows_[other].tcp.HasRoom()) {
       return false;
     }
@@ -104,8 +163,7 @@ bool MptcpSender::IsTurnOf(uint32_t subflow) const {
 
 bool MptcpSender::IsPreferred(uint32_t subflow, uint32_t other) const {
   if (scheduler() == Scheduler::kRoundRobin) {
-    const uint32_t count = shared_->subflows();
-    return (subflow + count - turn_) % count < (other + count - turn_) % count;
+    return (subflow + count_ - turn_) % count_ < (other + count_ - turn_) % count_;
   }
   const Duration srtt = subflows_[subflow].tcp.srtt();
   const Duration other_srtt = subflows_[other].tcp.srtt();
@@ -116,7 +174,7 @@ bool MptcpSender::IsPreferred(uint32_t subflow, uint32_t other) const {
 // that may be `subflow`.
 std::optional<uint32_t> MptcpSender::WaitingFor(uint32_t subflow) {
   std::optional<uint32_t> lowest;
-  for (uint32_t i = 0; i < shared_->subflows(); ++i) {
+  for (uint32_t i = 0; i < count_; ++i) {
     Ring<uint32_t>& queue = subflows_[i].reinjected;
     for (; !queue.empty() && queue.front() < data_una_; queue.pop_front()) --waiting_;
     if (i == subflow || queue.empty()) continue;
@@ -136,6 +194,8 @@ int64_t MptcpSender::Fill(uint32_t subflow, uint32_t segment, Packet& packet) {
   if (index == its.bound.size()) its.bound.push_back(Bind(subflow));
   const uint32_t data = its.bound[index];
   SetDataNumber(packet, data);
+  // The entropy is the bits in which the packet's source port differs from the subflow's.
+  if (sprays(subflow)) packet.entropy = static_cast<uint16_t>(spec_.sport ^ RandomPort());
   return PayloadOf(data);
 }
 
@@ -151,7 +211,7 @@ uint32_t MptcpSender::Bind(uint32_t subflow) {
     subflows_[*from].reinjected.pop_front();
     --waiting_;
   } else if (next_ < WindowEnd()) {
-    turn_ = (subflow + 1) % shared_->subflows();
+    turn_ = (subflow + 1) % count_;
     return BindNew();
   } else {
     data = data_una_;
@@ -181,7 +241,7 @@ bool MptcpSender::MaySendBlocked(uint32_t subflow) {
 void MptcpSender::FindHolders() {
   held_ = data_una_;
   holders_ = 0;
-  for (uint32_t i = 0; i < shared_->subflows(); ++i) {
+  for (uint32_t i = 0; i < count_; ++i) {
     const Ring<uint32_t>& bound = subflows_[i].bound;
     for (size_t k = 0; k < bound.size(); ++k) {
       if (bound[k] == held_) holders_ |= uint32_t{1} << i;
@@ -190,7 +250,7 @@ void MptcpSender::FindHolders() {
 }
 
 void MptcpSender::PenaliseHolders() {
-  for (uint32_t i = 0; i < shared_->subflows(); ++i) {
+  for (uint32_t i = 0; i < count_; ++i) {
     if ((holders_ >> i & 1) == 0) continue;
     Subflow& its = subflows_[i];
     const Duration rtt = its.tcp.srtt().ps > 0 ? its.tcp.srtt() : its.tcp.Rto();
@@ -210,6 +270,7 @@ void MptcpSender::OnAck(const Packet& ack) {
   }
   subflows_[SubflowOf(ack.flow)].tcp.OnAck(ack);
   if (is_last) return Finish();
+  if (MustOpenOthers()) OpenOthers();
   if (wakes_) WakeAll();
 }
 
@@ -230,11 +291,13 @@ int64_t MptcpSender::Acknowledge(uint32_t subflow, uint32_t segments) {
 }
 
 void MptcpSender::OnSynAck(const Packet& answer) {
-  TcpSender& subflow = subflows_[SubflowOf(answer.flow)].tcp;
+  const uint32_t number = SubflowOf(answer.flow);
+  TcpSender& subflow = subflows_[number].tcp;
   subflow.OnSynAck(answer.seq);
-  if (!has_joined_ && subflow.is_open()) {
-    has_joined_ = true;
-    for (Subflow& other : subflows().subspan(1)) other.tcp.Connect(kJoinExchanges);
+  if (shared_->spray) {
+    is_retired_ = is_retired_ || (number > 0 && subflow.is_open());
+  } else if (!others_open_ && subflow.is_open()) {
+    OpenOthers();
   }
   if (wakes_) WakeAll();
 }
@@ -249,7 +312,7 @@ void MptcpSender::OnTimer(uint32_t subflow, FlowTimer kind) {
 
 // Data that the receiver has reported, by SACK or for the connection, is not sent again.
 void MptcpSender::OnTimeout(uint32_t subflow) {
-  if (is_redundant() || shared_->subflows() == 1) return;
+  if (is_redundant() || count_ == 1) return;
   Subflow& its = subflows_[subflow];
   waiting_ -= static_cast<uint32_t>(its.reinjected.size());
   its.reinjected.clear();
@@ -289,7 +352,7 @@ const SenderRecord& MptcpSender::Settle(Time known) {
 FlowState MptcpSender::state() const {
   FlowState state{.cwnd = 0, .rate = std::nullopt, .alpha = std::nullopt};
   for (const Subflow& subflow : subflows()) {
-    *state.cwnd += subflow.tcp.cwnd();
+    if (!is_retired_ || &subflow != subflows_.get()) *state.cwnd += subflow.tcp.cwnd();
     for (size_t i = 0; i < subflow.bound.size(); ++i)
       state.in_flight += PayloadOf(subflow.bound[i]);
   }
@@ -301,7 +364,7 @@ FlowState MptcpSender::state() const {
 size_t MptcpSender::memory_bytes() const {
   size_t bytes = coupling_.windows.capacity() * sizeof(coupling_.windows[0]);
   if (!subflows_) return bytes;
-  for (const Subflow& subflow : subflows()) {
+  for (const Subflow& subflow : std::span(subflows_.get(), shared_->subflows())) {
     bytes += sizeof(subflow) + subflow.tcp.memory_bytes() +
              (subflow.bound.capacity() + subflow.reinjected.capacity()) * sizeof(uint32_t);
   }

@@ -6,6 +6,10 @@
 //   1. Segments of the connection below `next_` have been bound at least once, in order.
 //   2. Those below `data_una_` have arrived: an ACK of some subflow carried that number.
 //   3. After a subflow's retransmission timer its unacknowledged data goes first on the others.
+//
+// With MMPTCP (Kheirkhah et al., INFOCOM 2016) subflow 0 begins alone, and each of its packets has
+// a random source port. When the others open it sends no new data any more, and their coupled
+// congestion control does not count it.
 
 #pragma once
 
@@ -22,16 +26,31 @@
 
 namespace heddle {
 
+class BandwidthDelay;
+
+// MMPTCP: the values of the subflow that sprays.
+struct SprayShared {
+  SprayPhase settings;
+  TcpShared tcp;
+  const BandwidthDelay* network;  // Counts paths.
+};
+
 // The values that all connections of an experiment share.
 struct MptcpShared {
   MptcpSettings settings;
   TcpShared tcp;
+  std::unique_ptr<SprayShared> spray;  // Null: MPTCP.
   Duration close_delay;
   uint32_t receive_buffer;  // Segments.
 
-  MptcpShared(const MptcpSettings& settings, TcpShared tcp);
+  MptcpShared(const MptcpSettings& settings, TcpShared tcp,
+              std::unique_ptr<SprayShared> spray = nullptr);
 
-  uint32_t subflows() const { return static_cast<uint32_t>(settings.subflows); }
+  // All subflows of a connection, with the one that sprays.
+  uint32_t subflows() const { return static_cast<uint32_t>(settings.subflows) + (spray ? 1 : 0); }
+  const TcpShared& TcpOf(uint32_t subflow) const {
+    return spray && subflow == 0 ? spray->tcp : tcp;
+  }
 };
 
 // Returns the connection's spec with the id and the source port of a subflow.
@@ -76,10 +95,13 @@ class MptcpSender final : private SubflowSource {
     Time penalised{-kNever.ps / 2};
   };
 
-  std::span<Subflow> subflows() { return {subflows_.get(), shared_->subflows()}; }
-  std::span<const Subflow> subflows() const { return {subflows_.get(), shared_->subflows()}; }
+  // Those that have been prepared; MMPTCP's others are not before they open.
+  std::span<Subflow> subflows() { return {subflows_.get(), count_}; }
+  std::span<const Subflow> subflows() const { return {subflows_.get(), count_}; }
   Scheduler scheduler() const { return shared_->settings.scheduler; }
   bool is_redundant() const { return scheduler() == Scheduler::kRedundant; }
+  bool joins() const { return shared_->settings.setup == MptcpSettings::Setup::kJoin; }
+  bool sprays(uint32_t subflow) const { return shared_->spray != nullptr && subflow == 0; }
 
   // SubflowSource
   bool Offers(uint32_t subflow) override;
@@ -87,6 +109,11 @@ class MptcpSender final : private SubflowSource {
   int64_t Acknowledge(uint32_t subflow, uint32_t segments) override;
   void OnTimeout(uint32_t subflow) override;
 
+  void Prepare(uint32_t end);
+  uint32_t ExtraDupacks() const;
+  void OpenOthers();
+  bool MustOpenOthers() const;
+  uint16_t RandomPort();
   uint64_t WindowEnd() const { return uint64_t{data_una_} + shared_->receive_buffer; }
   int64_t PayloadOf(uint32_t data) const;
   uint32_t Bind(uint32_t subflow);
@@ -101,13 +128,17 @@ class MptcpSender final : private SubflowSource {
   void Finish();
 
   std::unique_ptr<Subflow[]> subflows_;
+  uint32_t count_ = 0;
+  uint32_t slot_ = 0;
   uint32_t segments_ = 0;
   uint32_t next_ = 0;
   uint32_t data_una_ = 0;
-  uint32_t waiting_ = 0;  // Entries of all Subflow::reinjected.
-  uint32_t turn_ = 0;     // Round robin: the subflow that comes next.
-  bool has_joined_ = false;
-  bool wakes_ = false;  // What one subflow does may let another one send.
+  uint32_t waiting_ = 0;      // Entries of all Subflow::reinjected.
+  uint32_t turn_ = 0;         // Round robin: the subflow that comes next.
+  uint32_t draws_ = 0;        // Random ports drawn.
+  bool others_open_ = false;  // Subflows other than the first have opened, or begun to.
+  bool is_retired_ = false;   // MMPTCP: the first subflow has sent its last new data.
+  bool wakes_ = false;        // What one subflow does may let another one send.
   // When the receive buffer is full: the data that it waits for was sent again below `unblocked_`.
   // `holders_` are the subflows, as bits, that hold segment `held_`.
   uint32_t unblocked_ = 0;

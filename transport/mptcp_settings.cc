@@ -20,6 +20,24 @@ constexpr int64_t kJoinSynAck = 16;
 void MptcpSettings::Declare(Fields& fields) {
   fields.Add("subflows", subflows, Between<int64_t>(1, kMostSubflows),
              "TCPs of a connection, with source ports one apart.");
+  DeclareScheduler(fields);
+  fields.Choice(
+      "setup", setup, {{"instant", Setup::kInstant}, {"join", Setup::kJoin}},
+      "instant: all subflows are open at once; join: the first subflow opens with SYN and "
+      "SYN-ACK, the others then join, while the first sends (RFC 8684 sections 3.1, 3.2).");
+}
+
+void MptcpSettings::DeclareAfterSpraying(Fields& fields) {
+  fields.Add("subflows", subflows, Between<int64_t>(1, kMostSubflows - 1),
+             "TCPs that open besides the first one, with source ports one apart.");
+  DeclareScheduler(fields);
+  fields.Choice("setup", setup, {{"instant", Setup::kInstant}, {"join", Setup::kJoin}},
+                "instant: subflows open without handshakes; join: the first one opens with SYN and "
+                "SYN-ACK, and the others join when they are to open, while the first sends (RFC "
+                "8684 sections 3.1, 3.2).");
+}
+
+void MptcpSettings::DeclareScheduler(Fields& fields) {
   fields.Choice(
       "scheduler", scheduler,
       {{"pull", Scheduler::kPull},
@@ -29,10 +47,32 @@ void MptcpSettings::Declare(Fields& fields) {
       "Which subflow sends the next data. pull: whichever has room in its window first; "
       "min_rtt: of those with room the one with the shortest RTT, as in Linux; "
       "round_robin: of those with room the next in turn; redundant: each sends all data.");
-  fields.Choice(
-      "setup", setup, {{"instant", Setup::kInstant}, {"join", Setup::kJoin}},
-      "instant: all subflows are open at once; join: the first subflow opens with SYN and "
-      "SYN-ACK, the others then join, while the first sends (RFC 8684 sections 3.1, 3.2).");
+}
+
+void SprayPhase::Declare(Fields& fields) {
+  fields.AddOr("never", "switch_bytes", switch_bytes,
+               {.at_least = Bytes{0}, .at_most = Bytes{1'000'000'000'000}},
+               "The subflows open when an ACK arrives and more than this has been sent; never: the "
+               "bytes sent open none.");
+  fields.AddOr("never", "switch_window", switch_window, Between<int64_t>(1, kMaxWindowSegments),
+               "The subflows open when the window is larger, in segments; never: the window opens "
+               "none.");
+  fields.Add("switch_on_loss", switch_on_loss, "The first fast retransmit opens the subflows.");
+  fields.Add("switch_when_calm", switch_when_calm,
+             "None of the three opens the subflows while the first is in slow start or repairs a "
+             "loss.");
+  fields.AddOr("auto", "extra_dupacks", extra_dupacks, Between<int64_t>(0, kMaxWindowSegments),
+               "Duplicate ACKs beyond dupthresh that the first subflow bears. auto: the number of "
+               "shortest paths between the hosts at the start of the run; 0 if there is one.");
+}
+
+TcpSettings SprayPhase::FirstOf(const TcpSettings& others) {
+  TcpSettings first = others;
+  first.recovery = TcpSettings::Recovery::kNewReno;
+  first.loss = TcpSettings::Loss::kDupAcks;
+  first.undo = TcpSettings::Undo::kNone;
+  first.tlp = first.rescue = first.prr = first.reordering_adapt = false;
+  return first;
 }
 
 PacketSizes MptcpSizesOf(const TcpSettings& settings, const TcpFraming& framing) {

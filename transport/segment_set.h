@@ -60,6 +60,13 @@ class SegmentSet {
     end_ = std::max(end_, floor_);
   }
 
+  // Bit i of the result: segment first + i is in the set.
+  uint64_t Next64(uint32_t first) const {
+    const uint32_t shift = first % 64;
+    const uint64_t low = WordIfHeld(first) >> shift;
+    return shift == 0 ? low : low | WordIfHeld(first + 64) << (64 - shift);
+  }
+
   // The first segment at or after `from` that is not in the set.
   uint32_t FirstMissing(uint32_t from) const {
     while (from < end_) {
@@ -83,6 +90,11 @@ class SegmentSet {
   }
   uint64_t& Word(uint32_t segment) { return words_[segment / 64 & (words_.size() - 1)]; }
   uint64_t Word(uint32_t segment) const { return words_[segment / 64 & (words_.size() - 1)]; }
+  // The word of a segment that may lie outside of [floor_, end_). Bits below the floor are clear.
+  uint64_t WordIfHeld(uint32_t segment) const {
+    const bool is_held = segment / 64 >= floor_ / 64 && segment / 64 * 64 < end_;
+    return is_held && size_ > 0 ? Word(segment) : 0;
+  }
 
   // Makes room for segments up to `last`: every word from the floor's to last's has a place of its
   // own.

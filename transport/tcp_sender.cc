@@ -84,11 +84,11 @@ void TcpSender::Prepare(const FlowSpec& spec, uint32_t slot, Host& host, const T
 
 void TcpSender::StartSubflow(const FlowSpec& spec, uint32_t slot, Host& host,
                              const TcpShared& shared, SubflowSource& source, uint32_t number,
-                             Coupling& coupling) {
+                             Coupling* coupling) {
   Prepare(spec, slot, host, shared);
   source_ = &source;
   subflow_ = static_cast<uint8_t>(number);
-  window_.coupling = &coupling;
+  window_.coupling = coupling;
   segments_ = 0;
   record_ = SenderRecord{};
   may_send_ = false;
@@ -96,8 +96,10 @@ void TcpSender::StartSubflow(const FlowSpec& spec, uint32_t slot, Host& host,
 
 void TcpSender::Open() {
   may_send_ = true;
-  window_.coupling->windows.push_back(&window_);
-  window_.coupling->is_stale = true;
+  if (window_.coupling != nullptr) {
+    window_.coupling->windows.push_back(&window_);
+    window_.coupling->is_stale = true;
+  }
   GetReady();
 }
 
@@ -125,7 +127,7 @@ void TcpSender::Penalise() {
     window_.ssthresh = std::max(window_.ssthresh / 2, 2 * window_.mss);
   }
   window_.cwnd = std::max(window_.cwnd / 2, window_.mss);
-  window_.coupling->is_stale = true;
+  if (window_.coupling != nullptr) window_.coupling->is_stale = true;
 }
 
 void TcpSender::Resume(const Memory& memory) {

@@ -7,8 +7,10 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "core/packet.h"
@@ -79,9 +81,14 @@ class TcpSender {
   void Start(const FlowSpec& spec, uint32_t slot, Host& host, const TcpShared& shared);
 
   // Prepares subflow `number` of an MPTCP connection. `spec` is the connection's, with the id and
-  // the port of the subflow. Open() or Connect() follows.
+  // the port of the subflow. `coupling` is null if its window is not coupled with others. Open() or
+  // Connect() follows.
   void StartSubflow(const FlowSpec& spec, uint32_t slot, Host& host, const TcpShared& shared,
-                    SubflowSource& source, uint32_t number, Coupling& coupling);
+                    SubflowSource& source, uint32_t number, Coupling* coupling);
+  // Bears `extra` duplicate ACKs more than the settings say.
+  void RaiseThreshold(uint32_t extra) {
+    dupthresh_ += std::min(extra, std::numeric_limits<uint32_t>::max() - dupthresh_);
+  }
   void Open();
   // Opens after `exchanges` of a SYN and its answer.
   void Connect(uint32_t exchanges);
@@ -96,6 +103,11 @@ class TcpSender {
   // The subflow holds its connection up: halves the window (Raiciu et al., NSDI 2012).
   void Penalise();
   bool is_open() const { return may_send_; }
+  // Returns true if it is in congestion avoidance and repairs no loss.
+  bool IsCalm() const {
+    return window_.cwnd >= window_.ssthresh && !in_recovery_ && nxt_ >= board_.end();
+  }
+  bool has_fast_retransmitted() const { return record_.fast_retransmits > 0; }
   bool IsSacked(uint32_t segment) const { return board_.IsSacked(segment); }
   Duration srtt() const { return rtt_.srtt(); }
   Duration Rto() const { return rtt_.Rto(shared_->rto); }

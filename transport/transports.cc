@@ -163,10 +163,12 @@ class DctcpModel final : public TcpModel {
 };
 
 // MPTCP. Its subflows are TCPs; without `cc` they are coupled by LIA.
-class MptcpModel final : public TransportModel {
+class MptcpModel : public TransportModel {
  public:
+  MptcpModel() = default;
+
   void Declare(Fields& fields) override {
-    mptcp_.Declare(fields);
+    DeclareConnection(fields, mptcp_);
     tcp_.DeclareSubflow(fields, framing_);
     fields.Kind("cc", control_, CongestionControls().subflows(),
                 "Congestion control. lia and olia couple the subflows; others run on each alone.");
@@ -180,11 +182,6 @@ class MptcpModel final : public TransportModel {
     fields.Absent("resequencing",
                   "mptcp has none: each subflow keeps its path under a load balancer that keeps "
                   "flows on theirs; use kind: tcp to put packets in order below the transport");
-    fields.Require(mptcp_.setup == MptcpSettings::Setup::kInstant || mptcp_.subflows > 1, "setup",
-                   "join needs several subflows; one subflow with a handshake is kind: tcp with "
-                   "setup: handshake");
-    fields.Require(mptcp_.scheduler == MptcpSettings::Scheduler::kPull || mptcp_.subflows > 1,
-                   "scheduler", "chooses among several subflows; leave it out with subflows: 1");
   }
   PacketSizes sizes() const override { return MptcpSizesOf(tcp_, *framing_.settings); }
   WireFormat wire_format() const override {
@@ -211,19 +208,79 @@ class MptcpModel final : public TransportModel {
   }
   std::unique_ptr<TransportMaker> Prepare(
       Duration close_delay, const BandwidthDelay* /*bandwidth_delay*/) const override {
-    TcpShared subflows(tcp_, ecn(), sizes(), control_.settings->Prepare(tcp_), close_delay);
-    return std::make_unique<Maker<Mptcp, MptcpShared>>(MptcpShared(mptcp_, std::move(subflows)),
-                                                       *resequencing_.settings);
+    return PrepareWith(close_delay, nullptr);
   }
 
- private:
+ protected:
+  explicit MptcpModel(MptcpSettings::Scheduler usual) { mptcp_.scheduler = usual; }
+
+  virtual void DeclareConnection(Fields& fields, MptcpSettings& mptcp) {
+    mptcp.Declare(fields);
+    fields.Require(mptcp.setup == MptcpSettings::Setup::kInstant || mptcp.subflows > 1, "setup",
+                   "join needs several subflows; one subflow with a handshake is kind: tcp with "
+                   "setup: handshake");
+    fields.Require(mptcp.scheduler == MptcpSettings::Scheduler::kPull || mptcp.subflows > 1,
+                   "scheduler", "chooses among several subflows; leave it out with subflows: 1");
+  }
+  std::unique_ptr<TransportMaker> PrepareWith(Duration close_delay,
+                                              std::unique_ptr<SprayShared> spray) const {
+    TcpShared subflows(tcp_, ecn(), sizes(), control_.settings->Prepare(tcp_), close_delay);
+    return std::make_unique<Maker<Mptcp, MptcpShared>>(
+        MptcpShared(mptcp_, std::move(subflows), std::move(spray)), *resequencing_.settings);
+  }
+  const TcpSettings& tcp() const { return tcp_; }
   TcpSettings::Ecn ecn() const { return control_.settings->own_ecn().value_or(tcp_.ecn); }
 
+ private:
   MptcpSettings mptcp_;
   TcpSettings tcp_;
   Chosen<TcpFraming> framing_ = TcpFramings().Make("eth");
   Chosen<WindowControlModel> control_ = CongestionControls().subflows().Make("lia");
   const Chosen<ResequencingModel> resequencing_ = Resequencings().Make("off");
+};
+
+// MMPTCP. Its first subflow is a TCP with NewReno, whatever the others are; where they use ECN, it
+// answers marks as RFC 3168 says.
+class MmptcpModel final : public MptcpModel {
+ public:
+  MmptcpModel() : MptcpModel(MptcpSettings::Scheduler::kRoundRobin) {}
+
+  WireFormat wire_format() const override {
+    WireFormat format = MptcpModel::wire_format();
+    format.varies_ports = true;
+    return format;
+  }
+  std::string RemedyForReordering() const override { return "raise transport.extra_dupacks"; }
+  bool needs_bandwidth_delay() const override { return true; }
+  bool counts_paths() const override { return true; }
+  AutoValues ValuesOfAuto(BitRate /*nic*/, const BandwidthDelay* network) const override {
+    if (spray_.extra_dupacks) return {};
+    const uint32_t paths = network->MostPaths();
+    return {{"largest_extra_dupacks", FormatQuantity(int64_t{paths > 1 ? paths : 0})}};
+  }
+  std::unique_ptr<TransportMaker> Prepare(Duration close_delay,
+                                          const BandwidthDelay* network) const override {
+    const TcpSettings first = SprayPhase::FirstOf(tcp());
+    const auto reno = CongestionControls().subflows().Make("reno");
+    const auto echo = ecn() == TcpSettings::Ecn::kOff ? ecn() : TcpSettings::Ecn::kRfc3168;
+    return PrepareWith(
+        close_delay,
+        std::make_unique<SprayShared>(SprayShared{
+            spray_, TcpShared(first, echo, sizes(), reno.settings->Prepare(first), close_delay),
+            network}));
+  }
+
+ protected:
+  void DeclareConnection(Fields& fields, MptcpSettings& mptcp) override {
+    spray_.Declare(fields);
+    mptcp.DeclareAfterSpraying(fields);
+    fields.Require(mptcp.scheduler != MptcpSettings::Scheduler::kRedundant, "scheduler",
+                   "redundant sends all data on every subflow, but the first one sends alone; use "
+                   "kind: mptcp, or another scheduler");
+  }
+
+ private:
+  SprayPhase spray_;
 };
 
 class RoceModel final : public WithResequencing {
@@ -341,7 +398,18 @@ class UetModel final : public TransportModel {
   bool wants_red() const override { return true; }
   bool echoes_marks() const override { return true; }
   bool can_trim() const override { return settings_.can_trim(); }
+  // NDP's queues hold 15 packets in csg-htsim.
+  std::optional<Switches> expected_switches() const override {
+    constexpr int64_t kPackets = 15;
+    const PacketSizes packets = sizes();
+    const Bytes queue{kPackets * packets.DataPacket(packets.mss)};
+    if (settings_.preset == UetSettings::Preset::kEqds) return Switches{"eqds", false, {}};
+    if (settings_.preset == UetSettings::Preset::kNdp) return Switches{"ndp", true, queue};
+    return std::nullopt;
+  }
   bool needs_bandwidth_delay() const override { return true; }
+  bool spreads() const override { return settings_.spreads(); }
+  bool needs_planes() const override { return settings_.spreads(); }
   const std::string& resequencing() const override { return resequencing_.kind; }
   std::string RemedyForReordering() const override { return "raise transport.ack_bytes"; }
   std::string congestion_control() const override {
@@ -351,10 +419,10 @@ class UetModel final : public TransportModel {
   }
   bool wants_marks_at_last_hop() const override { return !settings_.has_credit(); }
   std::optional<Cargo> cargo_in_place_of_waiting() const override {
-    if (!settings_.has_credit()) return std::nullopt;
+    if (!settings_.has_wishes()) return std::nullopt;
     return Cargo{"the credit that their sender would like", "transport.receiver: none"};
   }
-  AutoValues ValuesOfAuto(BitRate /*nic*/, const BandwidthDelay* bandwidth_delay) const override {
+  AutoValues ValuesOfAuto(BitRate nic, const BandwidthDelay* bandwidth_delay) const override {
     const UetShared shared = PrepareUet(settings_, *bandwidth_delay, Duration{0});
     AutoValues values;
     if (!settings_.rto) values.emplace_back("rto", FormatQuantity(shared.rto));
@@ -369,6 +437,7 @@ class UetModel final : public TransportModel {
     if (settings_.has_credit() && settings_.rccc.fabric == RcccSettings::Fabric::kAuto) {
       values.emplace_back("rccc.fabric", shared.adapts_to_fabric ? "on" : "off");
     }
+    if (settings_.has_credit()) AddCreditValues(nic, shared, values);
     return values;
   }
   std::unique_ptr<TransportMaker> Prepare(Duration close_delay,
@@ -378,6 +447,20 @@ class UetModel final : public TransportModel {
   }
 
  private:
+  // The interval is that behind a pull that grants as much as one may.
+  void AddCreditValues(BitRate nic, const UetShared& shared, AutoValues& values) const {
+    if (!settings_.rccc.interval) {
+      values.emplace_back("rccc.interval",
+                          FormatQuantity(shared.PullInterval(settings_.rccc.pull,
+                                                             static_cast<double>(nic.bps), 1)));
+    }
+    if (!settings_.rccc.first_window) {
+      const int64_t first = shared.CreditFor(shared.rules.rtt).first;
+      values.emplace_back("rccc.first_window",
+                          FormatQuantity((first + shared.full() - 1) / shared.full()));
+    }
+  }
+
   UetSettings settings_;
   const Chosen<ResequencingModel> resequencing_ = Resequencings().Make("off");
 };
@@ -435,6 +518,9 @@ const Kinds<TransportModel>& Transports() {
     all.Add<DctcpModel>({"dctcp",
                          "Data Center TCP: the window shrinks with the share of marked packets.",
                          "RFC 8257; Alizadeh et al., SIGCOMM 2010"});
+    all.Add<MmptcpModel>({"mmptcp",
+                          "MMPTCP: sprays a flow's first packets, then opens MPTCP's subflows.",
+                          "Kheirkhah et al., INFOCOM 2016"});
     all.Add<MpRdmaModel>({"mprdma",
                           "MP-RDMA: a queue pair over many paths, which ACKs keep in balance.",
                           "Lu et al., NSDI 2018"});

@@ -24,8 +24,8 @@ namespace heddle {
 
 class Host;
 
-// The bandwidth-delay products and round trips of the network, for transports whose windows follow
-// from them.
+// The bandwidth-delay products, round trips and numbers of paths of the network, for transports
+// whose windows or thresholds follow from them.
 class BandwidthDelay {
  public:
   virtual ~BandwidthDelay() = default;
@@ -40,11 +40,17 @@ class BandwidthDelay {
   // The queues that packets may meet, for transports whose timeouts follow from them.
   struct Queues {
     BitRate host_rate;            // The slowest link of a host.
+    int64_t host_links = 1;       // The fewest links of a host.
     Bytes longest{0};             // At a port of that rate; 0: not fixed.
     bool trims = false;           // Switches trim packets.
     bool oversubscribed = false;  // A switch has less capacity upwards than downwards.
   };
   virtual Queues queues() const { return {}; }
+
+  // The number of shortest paths between two hosts that begin at one link of `src`, and the most of
+  // them between any hosts, for transports that count them.
+  virtual uint32_t Paths(HostId /*src*/, HostId /*dst*/) const { return 1; }
+  virtual uint32_t MostPaths() const { return 1; }
 };
 
 // Makes the transport of each host, and holds the values that these share.
@@ -99,8 +105,21 @@ class TransportModel {
   // Returns true if its receivers answer the headers of packets that switches have trimmed.
   virtual bool can_trim() const { return false; }
 
+  // What a preset that stands for a published scheme expects of the switches.
+  struct Switches {
+    std::string_view preset;
+    bool returns_headers;        // Headers that exceed the limit go back to their senders.
+    std::optional<Bytes> queue;  // The longest queue before packets are trimmed.
+  };
+  virtual std::optional<Switches> expected_switches() const { return std::nullopt; }
+
   // Returns true if it sends a flow over several subflows, each with a 5-tuple of its own.
   virtual bool has_subflows() const { return false; }
+
+  // Returns true if a flow may use several links of its hosts at once.
+  virtual bool spreads() const { return has_subflows(); }
+  // Returns true if it does so packet by packet, which needs topology: planes.
+  virtual bool needs_planes() const { return false; }
 
   // Data packets may carry something of the transport's own in place of Packet::data.waited, which
   // measures how long they wait.
@@ -111,6 +130,8 @@ class TransportModel {
   virtual std::optional<Cargo> cargo_in_place_of_waiting() const { return std::nullopt; }
 
   virtual bool needs_bandwidth_delay() const { return false; }
+  // Returns true if BandwidthDelay is to count paths, too.
+  virtual bool counts_paths() const { return false; }
 
   // The name of its congestion control, such as "dcqcn".
   virtual std::string congestion_control() const { return ""; }
@@ -128,7 +149,7 @@ class TransportModel {
                                                   const BandwidthDelay* bandwidth_delay) const = 0;
 };
 
-// dctcp, mprdma, mptcp, rocev2, tcp, uet.
+// dctcp, mmptcp, mprdma, mptcp, rocev2, tcp, uet.
 const Kinds<TransportModel>& Transports();
 
 }  // namespace heddle

@@ -45,9 +45,7 @@ void Uet::OnPacket(const Packet& packet) {
 void Uet::NoteDemand(const Packet& packet, bool is_loss) {
   UetReceiver* receiver = FindReceiver(packet.flow);
   if (receiver == nullptr || receiver->is_complete()) return;
-  UetDemand& demand = receiver->demand();
-  demand.taken = packet.taken;
-  if (demand.Raise(PullTarget(packet)) || is_loss) pacer_->Join(packet.flow, demand);
+  pacer_->NoteDemand(packet, receiver->demand(), is_loss);
 }
 
 void Uet::OnTimer(uint64_t key) {

@@ -6,6 +6,9 @@
 // start, modulo 2^32, so that the next packet of its kind makes up for a lost one.
 //
 // Before the receiver's first answer the sender speculates: it may send a greatest window.
+//
+// Credit may count packets instead, as in NDP (Handley et al., SIGCOMM 2017): a pull brings one
+// packet, and the first window is the sender's whatever the receiver answers.
 
 #pragma once
 
@@ -28,19 +31,33 @@ inline uint32_t PullTarget(const Packet& packet) {
 
 class UetCredit {
  public:
-  static constexpr int64_t kQuantum = 256;  // Bytes.
+  // How a flow begins. Without receivers that grant credit, packets need none.
+  struct Terms {
+    bool is_needed = false;
+    bool counts_packets = false;  // A packet costs one quantum, which is one packet.
+    uint16_t quantum = 256;       // Bytes.
+    int64_t first = 0;            // Credit at the start, in bytes,
+    int64_t most = 0;             // and at most.
+  };
 
-  // Begins a flow. `most` is the greatest credit in bytes. Without receivers that grant credit,
-  // packets need none.
-  void Start(bool is_needed, double most) {
-    is_needed_ = speculates_ = is_needed;
-    most_ = bytes_ = static_cast<int64_t>(most);
+  void Start(const Terms& terms) {
+    is_needed_ = terms.is_needed;
+    counts_packets_ = terms.counts_packets;
+    speculates_ = terms.is_needed && !terms.counts_packets;
+    quantum_ = terms.quantum;
+    bytes_ = terms.first;
+    most_ = terms.most;
     pulled_ = 0;
   }
 
   // A packet may be sent on any credit, even if it exceeds that.
   bool Allows() const { return !is_needed_ || bytes_ > 0; }
-  void Spend(int64_t size) { bytes_ -= size; }
+  void Spend(int64_t size) { bytes_ -= counts_packets_ ? quantum_ : size; }
+
+  // Where credit counts packets: the sender takes one that the receiver did not grant.
+  void TakePacket() { bytes_ += quantum_; }
+  bool counts_packets() const { return counts_packets_; }
+  uint32_t pulled() const { return pulled_; }
 
   // The receiver has answered, so the credit of the beginning is void.
   void EndSpeculation() {
@@ -55,7 +72,7 @@ class UetCredit {
     const int32_t more = static_cast<int32_t>(granted - pulled_);
     if (more <= 0) return;
     pulled_ = granted;
-    bytes_ = std::min(bytes_ + more * kQuantum, most_);
+    bytes_ = std::min(bytes_ + int64_t{more} * quantum_, most_);
   }
 
   // A sender tells Target() how many bytes it would send.
@@ -73,16 +90,18 @@ class UetCredit {
     int64_t more = std::min(wish.wanted, most_) - bytes_;
     if (speculates_ && wish.has_backlog) more = std::max(more, wish.packet);
     more /= wish.sharing;
-    if (more > 0) more += kQuantum - 1;
-    return pulled_ + static_cast<uint32_t>(more / kQuantum);
+    if (more > 0) more += quantum_ - 1;
+    return pulled_ + static_cast<uint32_t>(more / quantum_);
   }
 
  private:
   int64_t bytes_ = 0;
   int64_t most_ = 0;
   uint32_t pulled_ = 0;  // Quanta, by the latest pull.
-  bool is_needed_ = false;
-  bool speculates_ = false;
+  uint16_t quantum_ = 256;
+  bool is_needed_ : 1 = false;
+  bool counts_packets_ : 1 = false;
+  bool speculates_ : 1 = false;
 };
 
 }  // namespace heddle

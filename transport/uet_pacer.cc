@@ -2,15 +2,39 @@
 
 #include "transport/uet_pacer.h"
 
+#include <limits>
+
 #include "core/random.h"
 #include "transport/flow_timers.h"
 
 namespace heddle {
 
+void UetPacer::NoteDemand(const Packet& packet, UetDemand& demand, bool is_loss) {
+  demand.taken = packet.taken;
+  if (grants_ == Grants::kArrivals) {
+    ++demand.target;
+    return Join(packet.flow, demand);
+  }
+  const bool wants_more = demand.Raise(PullTarget(packet));
+  const bool goes_first = is_loss && grants_ == Grants::kWhole;
+  if (goes_first) JoinRepairs(packet.flow, demand);
+  if (wants_more || (is_loss && !goes_first)) Join(packet.flow, demand);
+}
+
 void UetPacer::Join(FlowId flow, UetDemand& demand) {
   if (demand.is_active) return;
   demand.is_active = true;
   active_.push_back(flow);
+  Arm();
+}
+
+// A lost packet is worth a full one, in whole quanta.
+void UetPacer::JoinRepairs(FlowId flow, UetDemand& demand) {
+  constexpr int64_t kMost = std::numeric_limits<uint16_t>::max();
+  const int64_t quantum = shared_.settings.rccc.quantum.count;
+  const int64_t packet = (shared_.full() + quantum - 1) / quantum;
+  if (demand.repairs == 0) repairs_.push_back(flow);
+  demand.repairs = static_cast<uint16_t>(std::min(demand.repairs + packet, kMost));
   Arm();
 }
 
@@ -26,8 +50,7 @@ Duration UetPacer::TimeOf(int64_t quanta) {
   for (PortIndex link = 0; link < host_.nics(); ++link) {
     line += static_cast<double>(host_.nic(link).rate().bps);
   }
-  const double bits = static_cast<double>(8 * quanta * UetCredit::kQuantum);
-  return Duration{static_cast<int64_t>(bits * 1e12 / (kShareOfLine * fabric_.rate() * line))};
+  return shared_.PullInterval(quanta, line, fabric_.rate());
 }
 
 // --- Oversubscribed fabrics ---

@@ -133,9 +133,7 @@ void UetReceiver::Acknowledge(const Packet& data, bool names_trigger) {
   ++acks_;
   UetAck ack{.expected = expected_, .acked = data.seq};
   ack.first = names_trigger ? data.seq : UetAck::FirstOf(data.seq, expected_);
-  for (uint32_t i = 0; i < UetAck::kMapped && !ahead_.empty(); ++i) {
-    if (ahead_.Contains(ack.first + i)) ack.map |= uint64_t{1} << i;
-  }
+  ack.map = ahead_.Next64(ack.first);
   ack.held = static_cast<uint16_t>(ahead_.size() - rts_.size());
   ack.holds_last = short_ != kNone && short_ >= expected_;
   Packet& packet = NewControl(PacketKind::kAck, data);
@@ -146,10 +144,13 @@ void UetReceiver::Acknowledge(const Packet& data, bool names_trigger) {
   host_->SendControl();
 }
 
-// Control packets carry the entropy of the packet that they answer.
+// Control packets carry the entropy of the packet that they answer. If packets take several links
+// of a host, they leave through the link that it came from.
 Packet& UetReceiver::NewControl(PacketKind kind, const Packet& cause) {
   const FlowSpec& spec = record().spec;
-  Packet& packet = host_->ControlSlot({spec.src, tuple_hash_, spec.dst_nic});
+  const uint8_t nic =
+      shared_->settings.spreads() ? static_cast<uint8_t>(host_->arrival_link()) : spec.dst_nic;
+  Packet& packet = host_->ControlSlot({spec.src, tuple_hash_, nic});
   packet.kind = kind;
   packet.sent = cause.sent;
   packet.flow = spec.id;

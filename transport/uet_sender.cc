@@ -21,12 +21,15 @@ void UetSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Uet
   rts_transmissions_ = 0;
   rts_at_ = Time{-kNever.ps};
   in_flight_ = reported_ = 0;
+  map_ = 0;
+  mapped_ = 0;
   sent_.clear();
   order_.clear();
   repairs_.clear();
   waiting_ = 0;
   waiting_bytes_ = 0;
   asked_ = 0;
+  arrived_ = returned_ = 0;
   recovering_ = false;
   judge_.Reset();
   rto_ = probe_ = LazyTimer();
@@ -43,8 +46,12 @@ void UetSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Uet
                             : shared.rules.rtt;
   const Bytes window = shared.settings.window.value_or(Bytes{0});
   control_.Start(shared.rules, base, static_cast<double>(window.count));
-  credit_.Start(shared.has_credit(), shared.rules.GreatestWindow(base));
-  if (host.Wants(HostPolicy::kFlows)) host.policy().OnFlowStart(host.view(), flow_);
+  credit_.Start(shared.CreditFor(base));
+  other_links_.assign(shared.settings.spreads() ? host.nics() - 1 : 0, flow_);
+  if (host.Wants(HostPolicy::kFlows)) {
+    host.policy().OnFlowStart(host.view(), flow_);
+    for (HostFlow& flow : other_links_) host.policy().OnFlowStart(host.view(), flow);
+  }
   GetReady();
 }
 
@@ -140,9 +147,11 @@ void UetSender::Build(uint32_t number, Packet& packet) {
   Sent& sent = sent_[number - una_];
   packet.Set(Packet::kEct);
   FillData(packet, flow_, now, number, tx_id_, PayloadOf(number), size);
-  if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);
-  if (shared_->has_credit()) AskForCredit(packet, host_->Waiting(tuple()) + 1);
-  flow_.bytes_sent += PayloadOf(number);
+  sent.link = LeavingLink() & 0x3f;
+  HostFlow& flow = FlowOn(sent.link);
+  if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow, packet);
+  if (shared_->has_wishes()) AskForCredit(packet, host_->Waiting(tuple()) + 1);
+  flow.bytes_sent += PayloadOf(number);
   sent.at = now;
   sent.tx_id = tx_id_++;
   sent.entropy = packet.entropy;
@@ -170,15 +179,17 @@ void UetSender::OnAck(const Packet& packet) {
   in_flight_ -= newly;
   control_.OnBytes(newly);
   control_.OnPenalty(newly, static_cast<int>(shared_->settings.rcv_pen));
+  arrived_ = std::max(arrived_, ack.expected + ack.held);
   const Duration delay = TakeSample(packet, ack.acked, marked);
   const uint32_t data = DataBelow(una_);
   Remove(ack);
   rtt_.Sample(now - packet.sent);
-  flow_.srtt = rtt_.srtt();
+  HostFlow& flow = ArrivedFlow();
+  flow.srtt = rtt_.srtt();
   if (host_->Wants(HostPolicy::kAck)) {
     const uint32_t packets = DataBelow(una_) - data;
     const int64_t acked = std::min<int64_t>(packets * shared_->sizes.mss, spec_.size);
-    host_->policy().OnAck(host_->view(), flow_, packet, {acked, 0, now - packet.sent, marked});
+    host_->policy().OnAck(host_->view(), flow, packet, {acked, 0, now - packet.sent, marked});
   }
   control_.OnAck(now, marked, delay, newly, in_flight_);
   credit_.EndSpeculation();
@@ -200,8 +211,20 @@ Duration UetSender::TakeSample(const Packet& packet, uint32_t acked, bool marked
   return delay;
 }
 
+// Returns the packets in the ACK's map that were not in that of the ACK before: the others are
+// known, and to look them up again would cost most of the time.
+uint64_t UetSender::TakeMap(const UetAck& ack) {
+  const int64_t ahead = int64_t{ack.first} - int64_t{mapped_};
+  uint64_t known = 0;
+  if (ahead >= 0 && ahead < UetAck::kMapped) known = map_ >> ahead;
+  if (ahead < 0 && ahead > -int64_t{UetAck::kMapped}) known = map_ << -ahead;
+  map_ = ack.map;
+  mapped_ = ack.first;
+  return ack.map & ~known;
+}
+
 void UetSender::Remove(const UetAck& ack) {
-  for (uint64_t left = ack.map; left != 0; left &= left - 1) {
+  for (uint64_t left = TakeMap(ack); left != 0; left &= left - 1) {
     const uint32_t packet = ack.first + static_cast<uint32_t>(std::countr_zero(left));
     if (IsOutstanding(packet)) MarkArrived(packet);
   }
@@ -241,6 +264,7 @@ void UetSender::QueueRepair(uint32_t packet) {
 void UetSender::OnNack(const Packet& nack) {
   const uint32_t packet = nack.nack.trigger;
   ++record_.nacks;
+  if (nack.nack.returned) ++returned_;
   credit_.EndSpeculation();
   if (!IsOutstanding(packet) || sent_[packet - una_].waits) return;
   const Sent& sent = sent_[packet - una_];
@@ -250,12 +274,21 @@ void UetSender::OnNack(const Packet& nack) {
   const bool receiver_acts = shared_->has_credit() && nack.Has(Packet::kCutAtLastHop);
   control_.OnNack(host_->now(), SizeOf(packet), in_flight_, receiver_acts);
   QueueRepair(packet);
+  if (nack.nack.returned) TakeBack();
   if (host_->Wants(HostPolicy::kAck)) {
-    host_->policy().OnAck(host_->view(), flow_, nack,
+    host_->policy().OnAck(host_->view(), ArrivedFlow(), nack,
                           {0, 0, host_->now() - nack.sent, nack.Has(Packet::kEce)});
   }
   RestartTimers(true);
   GetReady();
+}
+
+// NDP, of a header that a switch has sent back: to send the packet at once would repeat the incast.
+// It waits for a pull, unless none will come: all else is answered, and each answer had its pull.
+void UetSender::TakeBack() {
+  if (!credit_.counts_packets() || ForgetOld()) return;
+  const uint32_t answers = arrived_ + static_cast<uint32_t>(record_.nacks) - returned_;
+  if (static_cast<int32_t>(answers - credit_.pulled()) <= 0) credit_.TakePacket();
 }
 
 // --- Losses without trimming ---
@@ -277,7 +310,8 @@ void UetSender::BeginRecovery() {
   ++record_.fast_retransmits;
   judge_.OnFastRetransmit(sent_.front().tx_id, host_->now());
   if (host_->Wants(HostPolicy::kLoss)) {
-    host_->policy().OnLoss(host_->view(), flow_, LossSign::kDuplicateAcks);
+    HostFlow& flow = FlowOn(sent_.front().link);
+    host_->policy().OnLoss(host_->view(), flow, LossSign::kDuplicateAcks);
   }
 }
 
@@ -312,7 +346,9 @@ Packet& UetSender::NewControl(uint32_t number, bool asks) {
   packet.kind = PacketKind::kSyn;
   FillData(packet, flow_, host_->now(), number, 0, 0, shared_->sizes.syn);
   if (asks) packet.Set(Packet::kCwr);
-  if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);
+  if (host_->Wants(HostPolicy::kSend)) {
+    host_->policy().OnSend(host_->view(), FlowOn(LeavingLink()), packet);
+  }
   return packet;
 }
 
@@ -333,7 +369,7 @@ void UetSender::RequestToSend() {
 
 void UetSender::SendRts(uint32_t number) {
   Packet& packet = NewControl(number, true);
-  if (shared_->has_credit()) {
+  if (shared_->has_wishes()) {
     AskForCredit(packet, std::max<size_t>(host_->Waiting(tuple()), 1));
   }
   rts_at_ = host_->now();
@@ -342,6 +378,7 @@ void UetSender::SendRts(uint32_t number) {
   sent.tx_id = tx_id_++;
   ++rts_transmissions_;
   sent.entropy = packet.entropy;
+  sent.link = LeavingLink() & 0x3f;
   sent.sends = static_cast<uint8_t>(std::min(sent.sends + 1, 255));
   order_.push_back({number, sent.tx_id});
   host_->SendControl();
@@ -385,16 +422,19 @@ void UetSender::OnTimeout() {
   }
   const uint32_t packet = order_.front().packet;
   ++record_.timeouts;
-  flow_.lost_entropy = sent_[packet - una_].entropy;
+  const Sent& lost = sent_[packet - una_];
+  HostFlow& flow = FlowOn(lost.link);
+  flow.lost_entropy = lost.entropy;
   if (host_->Wants(HostPolicy::kLoss)) {
-    host_->policy().OnLoss(host_->view(), flow_, LossSign::kTimeout);
+    host_->policy().OnLoss(host_->view(), flow, LossSign::kTimeout);
   }
-  flow_.lost_entropy.reset();
+  flow.lost_entropy.reset();
   if (IsRts(packet)) {
     SendRts(packet);
   } else {
     control_.OnTimeout(SizeOf(packet));
     QueueRepair(packet);
+    if (credit_.counts_packets()) credit_.TakePacket();  // Nothing came that would bring a pull.
     if (!HasWork()) RequestToSend();
   }
   RestartTimers(false);
@@ -416,6 +456,9 @@ void UetSender::Finish() {
   record_.done = host_->now();
   Set(rto_, FlowTimer::kRetransmit, kNever);
   Set(probe_, FlowTimer::kProbe, kNever);
+  if (host_->Wants(HostPolicy::kFlows)) {
+    for (HostFlow& flow : other_links_) host_->policy().OnFlowEnd(host_->view(), flow);
+  }
   EndFlow(*host_, flow_, shared_->close_delay);
 }
 

@@ -4,6 +4,10 @@
 // selective acknowledgements. A loss shows by the header of a trimmed packet or by a timeout;
 // without trimming also by many packets beyond a hole or a probe's answer (STrack's sleek).
 //
+// If packets take several links of the host, the load balancer has a flow for each, as paths that
+// begin at different links share nothing. Answers come back over the link of the packet that they
+// answer.
+//
 // Sequence numbers count packets. Windows count bytes as buffered, headers included. A request to
 // send (RTS), which a timeout causes when the sender may not send the lost packet again, takes a
 // sequence number and is acknowledged, but carries no data and counts nothing in the window.
@@ -50,7 +54,10 @@ class UetSender {
   void OnProbeAnswer(const Packet& answer);
   void OnPull(const Packet& pull);
   Transport::Pulled Pull(Packet& packet);
-  Endpoint::Tuple tuple() const { return {spec_.dst, flow_.tuple_hash, spec_.src_nic}; }
+  Endpoint::Tuple tuple() const {
+    const bool any = spec_.src_nic == kAnyNic && shared_->settings.spreads();
+    return {spec_.dst, flow_.tuple_hash, any ? kFreestNic : spec_.src_nic};
+  }
 
   // A timer of this kind has fired.
   void OnTimer(FlowTimer kind);
@@ -70,7 +77,8 @@ class UetSender {
   FlowState state() const;
   size_t memory_bytes() const {
     return sent_.capacity() * sizeof(Sent) + order_.capacity() * sizeof(Order) +
-           (repairs_.capacity() + rts_.capacity()) * sizeof(uint32_t) + judge_.memory_bytes();
+           (repairs_.capacity() + rts_.capacity()) * sizeof(uint32_t) +
+           other_links_.capacity() * sizeof(HostFlow) + judge_.memory_bytes();
   }
 
  private:
@@ -80,9 +88,11 @@ class UetSender {
     uint32_t tx_id = 0;
     uint16_t entropy = 0;
     uint8_t sends = 0;  // Up to 255.
-    bool arrived = false;
-    bool waits = false;  // It is to be sent again.
+    bool arrived : 1 = false;
+    bool waits : 1 = false;  // It is to be sent again.
+    uint8_t link : 6 = 0;    // The one that it left through, if packets take several.
   };
+  static_assert(sizeof(Sent) == 16);
   // A transmission, in the order of time. It is the latest of its packet if the numbers agree.
   struct Order {
     uint32_t packet;
@@ -118,6 +128,14 @@ class UetSender {
     return packet >= una_ && packet < next_ && !sent_[packet - una_].arrived;
   }
 
+  // The load balancer's flow for a link; for the link of the packet that is being received.
+  HostFlow& FlowOn(size_t link) { return link == 0 ? flow_ : other_links_[link - 1]; }
+  HostFlow& ArrivedFlow() { return other_links_.empty() ? flow_ : FlowOn(host_->arrival_link()); }
+  // The link that the packet being built leaves through.
+  uint8_t LeavingLink() const {
+    return other_links_.empty() ? 0 : static_cast<uint8_t>(host_->leaving_link());
+  }
+
   void GetReady();
   bool HasWork();
   uint32_t NextPacket() const { return waiting_ > 0 ? repairs_.front() : next_; }
@@ -126,9 +144,11 @@ class UetSender {
   // Returns true if it has something to send, and no credit.
   bool LacksCredit() const { return !credit_.Allows() && (waiting_ > 0 || next_ != end_); }
   void AskForCredit(Packet& packet, size_t sharing) const;
+  void TakeBack();
 
   Duration TakeSample(const Packet& ack, uint32_t acked, bool marked);
   void Remove(const UetAck& ack);
+  uint64_t TakeMap(const UetAck& ack);
   void MarkArrived(uint32_t packet);
   void QueueRepair(uint32_t packet);
   void PopRepair();
@@ -158,6 +178,8 @@ class UetSender {
   bool in_round_ = false;
   int64_t in_flight_ = 0;
   int64_t reported_ = 0;  // The most bytes that the receiver has reported.
+  uint64_t map_ = 0;      // Of the latest ACK,
+  uint32_t mapped_ = 0;   // which begins at this packet.
   Nscc control_;
   UetCredit credit_;
   Ring<Sent> sent_;                // [una_, next_).
@@ -166,6 +188,8 @@ class UetSender {
   size_t waiting_ = 0;             // Packets to send again; others in the heap have arrived since.
   int64_t waiting_bytes_ = 0;      // Their bytes.
   uint8_t asked_ = 0;              // Requests for credit alone since the last pull, up to 4.
+  uint32_t arrived_ = 0;           // Packets that the receiver has reported.
+  uint32_t returned_ = 0;          // Headers that switches have sent back.
   bool recovering_ = false;        // Sleek.
   uint32_t recover_ = 0;
   uint32_t hole_ = 0;  // Sleek: holes below have been queued.
@@ -179,6 +203,7 @@ class UetSender {
   Host* host_ = nullptr;
   const UetShared* shared_ = nullptr;
   HostFlow flow_;
+  std::vector<HostFlow> other_links_;  // For links 1, 2, ..., if packets take several.
   FlowSpec spec_;
   SenderRecord record_;
   RetransmissionJudge judge_;

@@ -31,7 +31,7 @@ struct CongestionWindow {
   // What a control that couples the subflows of an MPTCP connection reads of each.
   Duration srtt{0};              // 0: not measured yet.
   bool in_recovery = false;      // Repairing a loss found by duplicate ACKs.
-  Coupling* coupling = nullptr;  // Null: the flow is no subflow.
+  Coupling* coupling = nullptr;  // Null: the flow is no subflow that is coupled with others.
 };
 
 // The connected subflows of one MPTCP connection, which a coupled congestion control looks at

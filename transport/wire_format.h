@@ -17,6 +17,8 @@ struct WireFormat {
   bool timestamps = false;  // TCP: RFC 7323's option.
   bool sack = true;         // TCP: whether the sender asks for blocks (RFC 2018).
   int64_t ack_every = 1;    // RoCE: one in this many packets asks for an ACK.
+  // MPTCP: the source ports of data packets are those of the subflow, xor Packet::entropy.
+  bool varies_ports = false;
 };
 
 }  // namespace heddle

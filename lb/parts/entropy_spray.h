@@ -60,8 +60,12 @@ class EntropyPenalties {
  public:
   static constexpr uint8_t kMost = 15;
 
+  // What a choice that passes over entropies does to their points.
+  enum class Forgives : uint8_t { kFirst, kAll };
+
   // No entropy has more than `most` points.
-  explicit EntropyPenalties(uint8_t most = kMost) : most_(most) {}
+  explicit EntropyPenalties(uint8_t most = kMost, Forgives forgives = Forgives::kFirst)
+      : most_(most), forgives_(forgives) {}
 
   void Start(uint32_t paths) { points_.assign(paths, 0); }
 
@@ -71,13 +75,13 @@ class EntropyPenalties {
     points_[lower] = static_cast<uint8_t>(sum < most_ ? sum : most_);
   }
 
-  // Only the first one passed over in a choice loses a point. If all have some, the walk goes once
-  // around.
+  // Only the first one passed over in a choice loses a point, or each one. If all have some, the
+  // walk goes once around.
   uint16_t Choose(EntropyWalk& walk, Rng& rng) {
     for (size_t passed = 0; passed < points_.size(); ++passed) {
       uint8_t& points = points_[walk.Current()];
       if (points == 0) break;
-      if (passed == 0) --points;
+      if (passed == 0 || forgives_ == Forgives::kAll) --points;
       walk.Advance(rng);
     }
     const uint16_t lower = walk.Current();
@@ -89,6 +93,7 @@ class EntropyPenalties {
 
  private:
   uint8_t most_;
+  Forgives forgives_;
   std::vector<uint8_t> points_;
 };
 
@@ -189,11 +194,15 @@ class EntropySpray : public LoadBalancer {
     return std::make_unique<FollowPath>(EcmpSalt(id, seed));  // Hashes packets that name no path.
   }
   HostPolicyPtr ForHost(HostId id, uint64_t seed) const override {
-    return std::make_unique<EntropyHost<State>>(blank_, static_cast<uint32_t>(paths_),
-                                                Rng::Stream(seed, name_, id));
+    return MakeHost(blank_, id, seed);
   }
 
  protected:
+  HostPolicyPtr MakeHost(const State& blank, HostId id, uint64_t seed) const {
+    return std::make_unique<EntropyHost<State>>(blank, static_cast<uint32_t>(paths_),
+                                                Rng::Stream(seed, name_, id));
+  }
+
   State blank_;  // The state of a flow before its start.
 
  private:

@@ -219,7 +219,8 @@ void FrameMaker::MakeTcp(const Packet& packet, const FlowSpec& flow) {
   const size_t header = kTcpHeader + options.size();
   AddIp(packet, kProtocolTcp, header + payload);
   // Subflows have source ports one apart.
-  const auto sport = static_cast<uint16_t>(flow.sport + SubflowOf(packet.flow));
+  auto sport = static_cast<uint16_t>(flow.sport + SubflowOf(packet.flow));
+  if (format_.varies_ports && IsData(packet)) sport ^= packet.entropy;
   AppendBig(frame_, to_receiver ? sport : flow.dport);
   AppendBig(frame_, to_receiver ? flow.dport : sport);
   AppendBig(frame_, is_syn ? 0 : IsData(packet) ? TcpNumber(flow, packet.seq) : uint32_t{1});

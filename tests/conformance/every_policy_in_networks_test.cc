@@ -57,12 +57,22 @@ const Stack kUet{"UetTrimming", "{kind: uet, rto: 500us}",
 
 const Stack kRccc{"UetCredit", "{kind: uet, cc: none, receiver: rccc, rto: 500us}", kUet.port,
                   4'096};
+const Stack kEqds{"Eqds", "{kind: uet, preset: eqds, rto: 500us}", kUet.port, 4'096};
+const Stack kNdp{"Ndp", "{kind: uet, preset: ndp, rto: 500us}",
+                 ", port: {trim: {when: port, threshold: 62550B, header_limit: 2KB, overflow: "
+                 "back}}",
+                 4'096};
 
 // Transports that only some load balancers suit.
 const Stack kRepeat{"RoceSelectiveRepeat", "{kind: rocev2, recovery: sr, rto: 500us}", "", 1'024};
 const Stack kMpRdma{"MpRdma", "{kind: mprdma, rto: 500us}", "", 1'024};
 const Stack kMpRdmaPfc{"MpRdmaWithPfc", "{kind: mprdma, rto: 500us}", kLossless.port, 1'024};
 const Stack kMptcp{"Mptcp", "{kind: mptcp, subflows: 4, cc: dctcp, min_rto: 500us}", "", 1'440};
+const Stack kMptcpLia{"MptcpLia", "{kind: mptcp, subflows: 4, cc: lia, min_rto: 500us}", "", 1'440};
+const Stack kMptcpOlia{
+    "MptcpOlia", "{kind: mptcp, subflows: 4, cc: olia, setup: join, min_rto: 500us}", "", 1'440};
+const Stack kMmptcp{"Mmptcp", "{kind: mmptcp, subflows: 4, switch_bytes: 30KB, min_rto: 500us}", "",
+                    1'440};
 
 using Case = std::tuple<std::string, Fabric, Stack>;
 
@@ -152,6 +162,25 @@ INSTANTIATE_TEST_SUITE_P(Mptcp, EveryPolicyInNetworksTest,
                                           testing::Values(kMptcp)),
                          &NameOf);
 
+INSTANTIATE_TEST_SUITE_P(MptcpLia, EveryPolicyInNetworksTest,
+                         testing::Combine(testing::ValuesIn(TestedPolicies()),
+                                          testing::Values(kUneven), testing::Values(kMptcpLia)),
+                         &NameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    MptcpOlia, EveryPolicyInNetworksTest,
+    testing::Combine(testing::ValuesIn(TestedOf({"ecmp", "wcmp", "letflow", "conga", "flowbender",
+                                                 "plb", "drill", "rps"})),
+                     testing::Values(kLeafSpine, kFatTree), testing::Values(kMptcpOlia)),
+    &NameOf);
+
+// It sprays by source ports, which these hash.
+INSTANTIATE_TEST_SUITE_P(Mmptcp, EveryPolicyInNetworksTest,
+                         testing::Combine(testing::ValuesIn(TestedOf({"ecmp", "wcmp"})),
+                                          testing::Values(kLeafSpine, kUneven, kFatTree),
+                                          testing::Values(kMmptcp)),
+                         &NameOf);
+
 INSTANTIATE_TEST_SUITE_P(All, EveryPolicyInNetworksTest,
                          testing::Combine(testing::ValuesIn(TestedPolicies()),
                                           testing::Values(kLeafSpine, kUneven, kFatTree),
@@ -160,7 +189,8 @@ INSTANTIATE_TEST_SUITE_P(All, EveryPolicyInNetworksTest,
 
 INSTANTIATE_TEST_SUITE_P(Rccc, EveryPolicyInNetworksTest,
                          testing::Combine(testing::ValuesIn(TestedPolicies()),
-                                          testing::Values(kUneven), testing::Values(kRccc)),
+                                          testing::Values(kUneven),
+                                          testing::Values(kRccc, kEqds, kNdp)),
                          &NameOf);
 
 INSTANTIATE_TEST_SUITE_P(Variants, EveryPolicyInNetworksTest,

@@ -235,8 +235,7 @@ TEST(EverySettingTest, OfTransportsChangesSomethingOrWarns) {
                  {"rocev2.cc.rhai", kNotReached}};
   known["mprdma.priority"] = "there is one class of data";
   known["mprdma.probe"] = kNotReached;
-  known["uet.preset"] = "it only refuses what does not belong to it";
-  for (const std::string tcp : {"dctcp", "mptcp", "tcp"}) {
+  for (const std::string tcp : {"dctcp", "mmptcp", "mptcp", "tcp"}) {
     known[tcp + ".priority"] = "there is one class of data";
     known["uet.priority"] = "there is one class of data";
     known["uet.qa_gate"] = kNotReached;

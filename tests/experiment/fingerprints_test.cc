@@ -77,9 +77,19 @@ std::vector<Case> Cases() {
                    "{kind: uet, cc: none, receiver: rccc, rccc: {fabric: on}}", trims, busy});
   cases.push_back({"uet rccc sleek", "rps", "{kind: uet, cc: none, receiver: rccc}",
                    "{buffer: 40KB, marking: step, ecn_above: 3KB}", busy});
+  cases.push_back({"uet eqds", "{kind: bitmap, most_points: 1, forgives: all}",
+                   "{kind: uet, preset: eqds}", trims, busy});
+  cases.push_back({"uet ndp", "oblivious", "{kind: uet, preset: ndp, rto: 1ms}", trims, busy});
+  cases.push_back({"uet ndp back", "oblivious", "{kind: uet, preset: ndp, rto: 1ms}",
+                   "{buffer: 40KB, ecn_above: 20KB, trim: {when: port, threshold: 24KB, "
+                   "header_limit: 500B, overflow: back}}",
+                   busy});
   add("mptcp lia", "{kind: mptcp, min_rto: 1ms}");
   add("mptcp olia min_rtt", "{kind: mptcp, min_rto: 1ms, cc: olia, scheduler: min_rtt, rwnd: 40}");
   add("mptcp dctcp join", "{kind: mptcp, min_rto: 1ms, cc: dctcp, setup: join}");
+  cases.push_back({"mmptcp", "ecmp", "{kind: mmptcp, min_rto: 1ms, switch_bytes: 20KB}"});
+  cases.push_back({"mmptcp join", "ecmp",
+                   "{kind: mmptcp, min_rto: 1ms, switch_bytes: 20KB, setup: join, cc: olia}"});
   add("rocev2 ddp", "{kind: rocev2, recovery: ddp}");
   add("rocev2 sr", "{kind: rocev2, recovery: sr}");
   cases.push_back({"rocev2 sr themis", "themis", "{kind: rocev2, recovery: sr}"});

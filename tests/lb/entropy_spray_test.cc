@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <utility>
 
 namespace heddle::entropy_spray_test {
 
@@ -64,6 +65,29 @@ TEST(EntropyPenaltiesTest, WithOneBitEveryBadNewsCostsOneTurn) {
     EXPECT_EQ(VisitsAfter(news, 3 + 4, 100, bits), 1);
   }
   EXPECT_EQ(VisitsAfter(EntropyNews::kGood, 4, 1, bits), 1);
+}
+
+// Entropies 0 to 2 of four have a point, so the first choice is 3. If it forgives all, the next
+// round uses every entropy; if only the first, 1 and 2 lose another turn.
+TEST(EntropyPenaltiesTest, AChoiceForgivesTheFirstEntropyOrAll) {
+  using Forgives = EntropyPenalties::Forgives;
+  using Entropies = std::set<uint16_t>;
+  for (const auto& [forgives, expected] : {std::pair(Forgives::kAll, Entropies{0, 1, 2, 3}),
+                                           std::pair(Forgives::kFirst, Entropies{0, 3})}) {
+    Rng rng = Rng::Stream(2, "test", 0);
+    EntropyWalk walk;
+    do {
+      walk.Start(4, rng);
+    } while (walk.Current() != 0);  // The walk visits 0, 1, 2, 3.
+    EntropyPenalties penalties(/*most=*/1, forgives);
+    penalties.Start(4);
+    for (uint16_t entropy = 0; entropy < 3; ++entropy)
+      penalties.Note(entropy, EntropyNews::kMarked);
+    EXPECT_EQ(penalties.Choose(walk, rng), 3);
+    Entropies used;
+    for (size_t i = 0; i < expected.size(); ++i) used.insert(penalties.Choose(walk, rng));
+    EXPECT_EQ(used, expected);
+  }
 }
 
 // If all entropies have penalties, one of them is used in spite of that.

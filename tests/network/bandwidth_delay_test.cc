@@ -25,6 +25,48 @@ TEST(BandwidthDelayTest, IsThatOfOtherSimulators) {
   EXPECT_EQ(OfLine(6, 1'000), 156'000_B);
 }
 
+TEST(BandwidthDelayTest, CountsShortestPaths) {
+  const Graph graph = GraphFrom("{kind: fat_tree, k: 8}");
+  const Routing routing(graph);
+  PairBandwidthDelay pairs(graph, routing, {1'000, 0, 0, 0, 0});
+  EXPECT_EQ(pairs.Paths(0, 127), 1u);  // Not counted yet.
+  EXPECT_EQ(pairs.MostPaths(), 1u);
+  pairs.CountPaths();
+  EXPECT_EQ(pairs.Paths(0, 1), 1u);     // The rack.
+  EXPECT_EQ(pairs.Paths(0, 4), 4u);     // The pod's aggregation switches.
+  EXPECT_EQ(pairs.Paths(0, 127), 16u);  // The cores.
+  EXPECT_EQ(pairs.MostPaths(), 16u);
+}
+
+// Path by path; parallel links are paths of their own.
+TEST(BandwidthDelayTest, CountsAsManyPathsAsThereAre) {
+  for (const char* topology :
+       {"{kind: leaf_spine, leaves: 3, spines: 4, hosts_per_leaf: 2, links_per_pair: 3}",
+        "{kind: fat_tree, k: 4}"}) {
+    const Graph graph = GraphFrom(topology);
+    const Routing routing(graph);
+    PairBandwidthDelay pairs(graph, routing, {1'000, 0, 0, 0, 0});
+    pairs.CountPaths();
+    for (HostId src = 0; src < graph.hosts; ++src) {
+      for (HostId dst = 0; dst < graph.hosts; ++dst) {
+        if (src == dst) continue;
+        EXPECT_EQ(pairs.Paths(src, dst), routing.PathsBetween(src, dst).size());
+      }
+    }
+  }
+}
+
+// A flow leaves through one of the links, so the paths from the others are of no use to it.
+TEST(BandwidthDelayTest, CountsThePathsFromOneLink) {
+  const Graph graph =
+      GraphFrom("{kind: planes, planes: 4, leaves: 2, spines: 3, hosts_per_leaf: 2}");
+  const Routing routing(graph);
+  PairBandwidthDelay pairs(graph, routing, {1'000, 0, 0, 0, 0});
+  pairs.CountPaths();
+  EXPECT_EQ(pairs.Paths(0, 1), 1u);
+  EXPECT_EQ(pairs.Paths(0, 2), 3u);
+}
+
 // Path by path, on a network whose links are the same both ways.
 TEST(BandwidthDelayTest, IsThatOfTheWidestAndOfTheSlowestPath) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {

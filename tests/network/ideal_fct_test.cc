@@ -3,12 +3,18 @@
 #include "network/ideal_fct.h"
 
 #include <absl/numeric/int128.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "core/random.h"
 #include "tests/support/experiment_kit.h"
+#include "tests/support/lab.h"
 
 namespace heddle::ideal_fct_test {
 
@@ -191,6 +197,103 @@ TEST(IdealFctTest, ADetourMayBeFasterThanTheShortestPath) {
     EXPECT_LE(times.least.ps, 4'000'000 + detour);
     // No path has less than one link between the switches.
     EXPECT_GE(times.least.ps, 3'000'000 + (packets - 1) * full + 3 * last - 1);
+  }
+}
+
+// Two hosts on one switch, by several links each.
+struct TwoHosts {
+  int64_t out_links;  // Of host 0, which sends.
+  int64_t in_links;
+  int64_t out_gbps;
+  int64_t in_gbps;
+
+  Graph graph() const {
+    std::string yaml = "{kind: custom, hosts: 2, switches: [{name: s}], links: [";
+    for (int64_t i = 0; i < out_links; ++i) {
+      yaml += fmt::format("{{a: host0, b: s, rate: {}Gbps, delay: 1us}}, ", out_gbps);
+    }
+    for (int64_t i = 0; i < in_links; ++i) {
+      yaml += fmt::format("{{a: host1, b: s, rate: {}Gbps, delay: 2us}}, ", in_gbps);
+    }
+    return GraphFrom(yaml + "]}");
+  }
+};
+
+// Sends every packet through the link of host 0 that is free first, and then through that of host
+// 1. Returns when the last one has arrived, in ps.
+double Served(const TwoHosts& hosts, int64_t size, const PacketSizes& sizes) {
+  const int64_t packets = (size + sizes.mss - 1) / sizes.mss;
+  const auto time_of = [&](int64_t packet, int64_t gbps) {
+    const int64_t payload = packet + 1 == packets ? size - packet * sizes.mss : sizes.mss;
+    const int64_t wire = sizes.DataPacket(payload) + sizes.wire_overhead;
+    return static_cast<double>(wire) * 8e3 / static_cast<double>(gbps);
+  };
+  std::vector<double> out(static_cast<size_t>(hosts.out_links));
+  std::vector<double> in(static_cast<size_t>(hosts.in_links));
+  std::vector<std::pair<double, int64_t>> arrivals;
+  for (int64_t packet = 0; packet < packets; ++packet) {
+    double& free = *std::ranges::min_element(out);
+    free += time_of(packet, hosts.out_gbps);
+    arrivals.emplace_back(free + 1e6, packet);
+  }
+  std::ranges::sort(arrivals);
+  double last = 0;
+  for (const auto& [at, packet] : arrivals) {
+    double& free = *std::ranges::min_element(in);
+    free = std::max(free, at) + time_of(packet, hosts.in_gbps);
+    last = std::max(last, free);
+  }
+  return last + 2e6;
+}
+
+// A flow that uses all links of its hosts at once cannot beat the bound, and comes within one
+// packet of it.
+TEST(IdealFctTest, SeveralLinksAtOnceAreNoFasterThanTheLeast) {
+  Rng rng = Rng::Stream(1, "links at once", 0);
+  const PacketSizes sizes = TransportFrom("tcp").settings->sizes();
+  for (int i = 0; i < 200; ++i) {
+    const TwoHosts hosts{1 + rng.Below(4), 1 + rng.Below(4), 1 + rng.Below(40), 1 + rng.Below(40)};
+    const Graph graph = hosts.graph();
+    const Routing routing(graph);
+    IdealFct ideal(routing, sizes, /*may_detour=*/false, /*spreads=*/true);
+    for (int j = 0; j < 10; ++j) {
+      const int64_t size = 1 + rng.Below(j < 5 ? 10'000 : 200'000);
+      SCOPED_TRACE(fmt::format("{} links of {} Gbps, {} of {}, {} bytes", hosts.out_links,
+                               hosts.out_gbps, hosts.in_links, hosts.in_gbps, size));
+      const IdealFct::Times times = ideal.Of(0, 1, size);
+      const double served = Served(hosts, size, sizes);
+      const double packet = 1'538 * 8e3 / static_cast<double>(hosts.in_gbps);
+      ASSERT_LE(static_cast<double>(times.least.ps), served + 1);
+      ASSERT_GE(static_cast<double>(times.least.ps), served - packet - 2);
+      if (hosts.out_links > 1 || hosts.in_links > 1) {
+        ASSERT_EQ(times.rx, times.least);
+      } else {
+        ASSERT_GE(times.rx, times.least);
+      }
+      if (size <= sizes.mss) {
+        ASSERT_NEAR(static_cast<double>(times.least.ps), served, 2);
+      }
+    }
+  }
+}
+
+// Planes of one path each: a flow that is divided evenly takes as long as its largest part.
+TEST(IdealFctTest, PlanesDivideAFlow) {
+  const Graph graph =
+      GraphFrom("{kind: planes, planes: 4, leaves: 2, spines: 1, hosts_per_leaf: 1}");
+  const Routing routing(graph);
+  const PacketSizes sizes = TransportFrom("tcp").settings->sizes();
+  const std::vector<Channel> path = routing.PathsBetween(0, 1).front();
+  IdealFct ideal(routing, sizes, /*may_detour=*/false, /*spreads=*/true);
+  IdealFct alone(routing, sizes);
+  for (const int64_t packets : {1, 2, 3, 4, 5, 8, 9, 100, 1'000, 1'003}) {
+    SCOPED_TRACE(packets);
+    const IdealFct::Times times = ideal.Of(0, 1, packets * sizes.mss);
+    const Duration part = PipelineTime(path, (packets + 3) / 4, 1'538, 1'538);
+    EXPECT_LE(times.least, part);
+    EXPECT_GE(times.least, part - 2_ps);
+    // A flow that keeps to one link is as slow as before.
+    EXPECT_EQ(alone.Of(0, 1, packets * sizes.mss).rx, PipelineTime(path, packets, 1'538, 1'538));
   }
 }
 

@@ -60,6 +60,12 @@ void ExpectSame(const SegmentSet& set, const PlainSet& plain, uint32_t reach) {
   for (uint32_t s = plain.floor() > 70 ? plain.floor() - 70 : 0; s < plain.floor() + reach; ++s) {
     ASSERT_EQ(set.Contains(s), plain.Contains(s)) << s;
   }
+  for (uint32_t s = plain.floor() > 70 ? plain.floor() - 70 : 0; s < plain.floor() + reach;
+       s += 37) {
+    uint64_t next = 0;
+    for (uint32_t i = 0; i < 64; ++i) next |= uint64_t{plain.Contains(s + i)} << i;
+    ASSERT_EQ(set.Next64(s), next) << s;
+  }
   for (uint32_t s = plain.floor(); s < plain.floor() + reach; ++s) {
     ASSERT_EQ(set.FirstMissing(s), plain.FirstMissing(s)) << s;
   }
