@@ -16,6 +16,7 @@
 
 #include "core/random.h"
 #include "core/subflow_id.h"
+#include "measure/trace/frames.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
@@ -97,6 +98,20 @@ TEST(MmptcpTest, TheFirstSubflowGivesEachPacketAPortOfItsOwn) {
   }
   EXPECT_GE(ports.size(), 60u);  // Of 16384; two of 61 are alike in one flow of nine.
   EXPECT_EQ(flow.record().sender.packets, 60);
+}
+
+// Captures show the ports of the packets: the two bytes behind the headers of Ethernet and IP.
+TEST(MmptcpTest, CapturesHaveTheRandomPorts) {
+  OneFlow flow(200'000, "mmptcp");
+  const FlowSpec& spec = flow.record().spec;
+  FrameMaker maker(TransportFrom("mmptcp").settings->wire_format());
+  for (const Seen& seen : flow.data) {
+    const std::string& frame =
+        maker.Make(seen.packet, &spec, {.is_host = true, .id = 0, .port = 0}, {});
+    const int port = static_cast<uint8_t>(frame[34]) << 8 | static_cast<uint8_t>(frame[35]);
+    const int own = kPort + static_cast<int>(seen.subflow());
+    EXPECT_EQ(port, seen.subflow() == 0 ? seen.port() : own);
+  }
 }
 
 TEST(MmptcpTest, EcmpSpreadsItOverAllPaths) {
