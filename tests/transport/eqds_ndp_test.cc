@@ -537,6 +537,19 @@ TEST(PresetsTest, ResultsDoNotDependOnThreads) {
   }
 }
 
+// A packet trimmed within the fabric gives its entropy four points, if it may have them.
+TEST(EqdsTest, TheMostPointsOfAnEntropyMatter) {
+  const auto records = [](const std::string& most) {
+    return RecordsOfSixteenHosts(
+        {.graph = {},
+         .transport = kEqds,
+         .balancer = "{kind: bitmap, forgives: all" + most + "}",
+         .port = "{buffer: unlimited, trim: {when: port, threshold: 20KB}}"});
+  };
+  EXPECT_NE(records(""), records(", most_points: 1"));
+  EXPECT_EQ(records(""), records(", most_points: 15"));
+}
+
 // --- Settings ---
 
 std::string Yaml(const std::string& transport,
