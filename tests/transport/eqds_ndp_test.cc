@@ -543,7 +543,7 @@ TEST(EqdsTest, TheMostPointsOfAnEntropyMatter) {
     return RecordsOfSixteenHosts(
         {.graph = {},
          .transport = kEqds,
-         .balancer = "{kind: bitmap, forgives: all" + most + "}",
+         .balancer = "{kind: bitmap, paths: 8, forgives: all" + most + "}",
          .port = "{buffer: unlimited, trim: {when: port, threshold: 20KB}}"});
   };
   EXPECT_NE(records(""), records(", most_points: 1"));
