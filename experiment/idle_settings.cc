@@ -153,9 +153,9 @@ void AddUet(std::vector<Rule>& rules) {
   for (const char* path : {"transport.rcv_pen", "transport.window"}) {
     rules.push_back({path, {{"transport.cc", "none"}}, "cc: none has no window"});
   }
-  for (const char* path : {"transport.rccc.fabric", "transport.rccc.grants",
-                           "transport.rccc.quantum", "transport.rccc.pull",
-                           "transport.rccc.interval", "transport.rccc.first_window"}) {
+  for (const char* path :
+       {"transport.rccc.fabric", "transport.rccc.grants", "transport.rccc.quantum",
+        "transport.rccc.pull", "transport.rccc.interval", "transport.rccc.first_window"}) {
     rules.push_back(
         {path, {{"transport.receiver", "rccc", false}}, "it belongs to receiver: rccc"});
   }

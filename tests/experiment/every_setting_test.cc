@@ -187,6 +187,7 @@ TEST(EverySettingTest, OfLoadBalancersChangesSomethingOrWarns) {
   for (const char* path : {"amr.detector",
                            "amr.least",
                            "best_nexthop.table_age",
+                           "bitmap.most_points",
                            "burstbalancer.draw",
                            "conga.detector",
                            "conweave.unseen_busy_for",

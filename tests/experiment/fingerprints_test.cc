@@ -82,7 +82,7 @@ std::vector<Case> Cases() {
   cases.push_back({"uet ndp", "oblivious", "{kind: uet, preset: ndp, rto: 1ms}", trims, busy});
   cases.push_back({"uet ndp back", "oblivious", "{kind: uet, preset: ndp, rto: 1ms}",
                    "{buffer: 40KB, ecn_above: 20KB, trim: {when: port, threshold: 24KB, "
-                   "header_limit: 500B, overflow: back}}",
+                   "header_limit: 150B, overflow: back}}",
                    busy});
   add("mptcp lia", "{kind: mptcp, min_rto: 1ms}");
   add("mptcp olia min_rtt", "{kind: mptcp, min_rto: 1ms, cc: olia, scheduler: min_rtt, rwnd: 40}");

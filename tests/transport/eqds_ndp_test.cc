@@ -175,7 +175,7 @@ TEST(NdpTest, ALoneFlowTakesTheTimeComputedByHand) {
 
 // The last packet of a flow of `packets` full packets as EQDS sends it: at line rate until the
 // first ACK takes the credit away, then on pulls of 4096 bytes, 0.99 * 8 * 4188 bits apart, on any
-// credit. Pulls may wait for an ACK of 5.12 ns in the NIC, which is not in this model.
+// credit. A pull may wait for an ACK of 5.12 ns in the receiver's NIC, which this model leaves out.
 int64_t EqdsByHand(int64_t links, int64_t packets) {
   constexpr int64_t kInterval = 331'689;
   const auto over = [&](int64_t size) { return links * (size + kDelayPs); };
@@ -184,7 +184,7 @@ int64_t EqdsByHand(int64_t links, int64_t packets) {
   int64_t nic_free = 0;
   for (; sent < packets && nic_free < first_ack; ++sent) nic_free += kPacketPs;
   int64_t credit = 0;
-  for (int64_t pull = first_ack + kControlPs; sent < packets; pull += kInterval) {
+  for (int64_t pull = first_ack; sent < packets; pull += kInterval) {
     credit += 4'096;
     if (credit <= 0) continue;
     credit -= 4'150;
@@ -202,7 +202,7 @@ TEST(EqdsTest, ALoneFlowTakesTheTimeComputedByHand) {
       const FlowRecord record = Lone(kEqds, links, packets * kPayload, kTrims);
       const int64_t expected = EqdsByHand(static_cast<int64_t>(links), packets);
       EXPECT_GE(FctRx(record).ps, expected);
-      EXPECT_LE(FctRx(record).ps, expected + 2 * kControlPs);
+      EXPECT_LE(FctRx(record).ps, expected + kControlPs);
       EXPECT_EQ(record.sender.packets_sent, packets);
       EXPECT_EQ(record.sender.timeouts, 0);
     }
@@ -272,28 +272,40 @@ TEST(NdpTest, EachArrivalBringsAtMostOnePull) {
   EXPECT_EQ(granted.size(), 8u);
 }
 
-// Seven flows share a receiver in turn. An eighth begins when they fill the queue, so it loses
-// packets, and is pulled several times in a row until it has credit for them.
-TEST(EqdsTest, FlowsThatHaveLostPacketsArePulledFirst) {
+struct LateFlow {
+  int64_t lost;
+  int64_t pulls_in_a_row;
+};
+
+// Seven flows share a receiver. An eighth begins when they fill the queue, which trims what
+// arrives.
+LateFlow FlowAtAFullQueue(const std::string& transport) {
   std::vector<FlowId> order;
   const auto note = [&](const SwitchView&, const Packet& pull) { order.push_back(pull.flow); };
-  Lab lab({.graph = Star(9, kLink),
-           .transport = kEqds,
-           .port = kTrims,
-           .switch_policy = Scripted({WatchAt(0, Anything(PacketKind::kCnp), note)})});
+  Lab lab(
+      {.graph = Star(9, kLink),
+       .transport = transport,
+       .port = "{buffer: unlimited, ecn_above: unlimited, trim: {when: port, victim: arriving}}",
+       .switch_policy = Scripted({WatchAt(0, Anything(PacketKind::kCnp), note)})});
   for (HostId h = 0; h < 7; ++h) lab.AddFlow(h, 8, 1'000'000);
   lab.AddFlow(7, 8, 100'000, Time{} + 100_us);
   lab.Run();
-  ASSERT_TRUE(lab.finished());
-  const int64_t lost = lab.Record(7).receiver.trimmed;
-  EXPECT_GE(lost, 5);
-  int64_t longest = 0;
+  EXPECT_TRUE(lab.finished());
+  LateFlow late{.lost = lab.Record(7).receiver.trimmed, .pulls_in_a_row = 0};
   int64_t in_a_row = 0;
   for (const FlowId flow : order) {
     in_a_row = flow == 7 ? in_a_row + 1 : 0;
-    longest = std::max(longest, in_a_row);
+    late.pulls_in_a_row = std::max(late.pulls_in_a_row, in_a_row);
   }
-  EXPECT_GE(longest, lost);  // 9 quanta for each packet, and pulls of 8.
+  return late;
+}
+
+// A lost packet is worth 9 quanta, and a pull 8. Without that rule flows take turns.
+TEST(EqdsTest, FlowsThatHaveLostPacketsArePulledFirst) {
+  const LateFlow first = FlowAtAFullQueue(kEqds);
+  EXPECT_GE(first.lost, 5);
+  EXPECT_GE(first.pulls_in_a_row, first.lost * 9 / 8);
+  EXPECT_LE(FlowAtAFullQueue(With(kEqds, "rccc: {grants: wished}")).pulls_in_a_row, 2);
 }
 
 // --- Incasts ---
@@ -352,7 +364,8 @@ struct Incast {
 
 // All trimmed packets belong to the windows that senders begin with, but for those that meet the
 // queue these leave. Then data has the share of the line that is granted: EQDS 4096 bytes each
-// 331.689 ns, 98.79 %; NDP 99 %.
+// 331.689 ns, 98.79 %; NDP 99 %. A packet of EQDS exceeds its credit by 54 bytes, so flows send on
+// 76 pulls in a row and leave one out; 77 rounds of 32 pulls take 817 us.
 TEST(PresetsTest, AnIncastFillsTheLastLink) {
   struct Case {
     std::string transport;
@@ -372,7 +385,7 @@ TEST(PresetsTest, AnIncastFillsTheLastLink) {
       EXPECT_EQ(record.sender.retransmissions, record.receiver.trimmed);
       EXPECT_EQ(record.sender.retransmissions_spurious, 0);
     }
-    EXPECT_NEAR(incast.Share(1'000_us, 2'400_us), c.share, 0.001);
+    EXPECT_NEAR(incast.Share(1'000_us, 1'820_us), c.share, 0.001);
     EXPECT_LT(incast.longest_queue, 10);
     const double line = 32.0 * (244 * 4'150 + 3'080) * 8 / 100e9;
     EXPECT_GE(Seconds(incast.Longest()), line);
@@ -422,7 +435,8 @@ TEST(NdpTest, AnIncastWithReturnedHeadersEnds) {
 
 // --- Losses ---
 
-// Every fifth pull is lost: the next one makes up for it.
+// Every fifth pull is lost: the next one makes up for it, an interval later. NDP's window of 15
+// packets hardly exceeds the bandwidth-delay product of 14.1, so that costs it a little.
 TEST(PresetsTest, LostPullsAreMadeUpForByTheNext) {
   for (const std::string& transport : {kEqds, kNdp}) {
     SCOPED_TRACE(transport);
@@ -439,7 +453,7 @@ TEST(PresetsTest, LostPullsAreMadeUpForByTheNext) {
       EXPECT_EQ(lab.Record(0).sender.retransmissions, 0);
       return Seconds(FctRx(lab.Record(0)));
     };
-    EXPECT_LE(fct(0.2), 1.02 * fct(0));
+    EXPECT_LE(fct(0.2), 1.05 * fct(0));
   }
 }
 
@@ -521,6 +535,19 @@ TEST(PresetsTest, ResultsDoNotDependOnThreads) {
     EXPECT_EQ(one, text(2));
     EXPECT_EQ(one, text(3));
   }
+}
+
+// A packet trimmed within the fabric gives its entropy four points, if it may have them.
+TEST(EqdsTest, TheMostPointsOfAnEntropyMatter) {
+  const auto records = [](const std::string& most) {
+    return RecordsOfSixteenHosts(
+        {.graph = {},
+         .transport = kEqds,
+         .balancer = "{kind: bitmap, paths: 8, forgives: all" + most + "}",
+         .port = "{buffer: unlimited, trim: {when: port, threshold: 20KB}}"});
+  };
+  EXPECT_NE(records(""), records(", most_points: 1"));
+  EXPECT_EQ(records(""), records(", most_points: 15"));
 }
 
 // --- Settings ---
