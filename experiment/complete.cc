@@ -56,7 +56,7 @@ Stage StageOf(const ExperimentSettings& settings, const Graph& graph, const Rout
     const HostId host = static_cast<HostId>(h);
     const int64_t links = static_cast<int64_t>(routing.LinksOf(host));
     stage.leaf_of_host.push_back(racks.at(routing.LeafOf(host)));
-    stage.has_several_links.push_back(links > 1);
+    stage.links_of_host.push_back(static_cast<uint16_t>(links));
     stage.has_several_leaves.push_back(routing.SwitchesOf(routing.LeafIndexOf(host)).size() > 1);
     stage.host_rate.push_back({routing.HostUplink(host).rate.bps * links});
     stage.downlink_rate.push_back({routing.HostDownlink(host).rate.bps * links});
@@ -291,8 +291,8 @@ void CheckSubflows(Experiment& experiment, Diagnostics& diagnostics) {
   if (!settings.transport.settings->has_subflows()) return;
   const std::string& kind = settings.transport.kind;
   // The ideal FCT, a bound that every run checks, is that of a flow over one link of its sender.
-  if (std::ranges::find(experiment.stage.has_several_links, true) !=
-      experiment.stage.has_several_links.end()) {
+  if (std::ranges::any_of(experiment.stage.links_of_host,
+                          [](uint16_t links) { return links > 1; })) {
     diagnostics.ErrorAt("transport",
                         fmt::format("{} needs hosts with one link each, as the subflows of a flow "
                                     "would use several at once; use a topology with one link a "

@@ -299,7 +299,24 @@ TEST(GraphProblemsTest, NamesCollectivesThatWaitForEachOther) {
 TEST(GraphProblemsTest, NamesIncompleteGroups) {
   OperationGraph graph(3);
   graph.AddPart(0, graph.AddCollective({Ring(2), {0, 2}, 0, "ar"}));
-  EXPECT_THAT(ProblemsOf(graph), ElementsAre("collective ar of 2 ranks has parts at 1: 0"));
+  EXPECT_THAT(ProblemsOf(graph),
+              ElementsAre("collective ar needs an operation of each of its 2 ranks; rank 2 has "
+                          "none, unlike 0:ar"));
+  const uint32_t nobodys = graph.AddCollective({Ring(2), {0, 1}, 0, "of nobody"});
+  graph.AddPart(2, 0);
+  EXPECT_EQ(nobodys, 1u);
+  EXPECT_THAT(ProblemsOf(graph),
+              ElementsAre("collective of nobody needs an operation of each of its 2 ranks; ranks "
+                          "0, 1 have none"));
+}
+
+TEST(GraphProblemsTest, NamesRanksThatTakePartTwiceOrUncalledFor) {
+  OperationGraph graph(3);
+  const uint32_t ring = graph.AddCollective({Ring(2), {0, 2}, 0, "ar"});
+  for (const uint32_t rank : {0u, 0u, 1u, 2u}) graph.AddPart(rank, ring);
+  EXPECT_THAT(ProblemsOf(graph),
+              ElementsAre("0:ar takes part in collective ar again, after 0:ar",
+                          "1:ar takes part in collective ar, whose ranks are 0, 2"));
 }
 
 }  // namespace heddle::graph_test
