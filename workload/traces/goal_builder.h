@@ -23,6 +23,8 @@ struct GoalSettings {
   Bytes S{0};                 // Sends of at most so many bytes are finished when they start.
 
   void Declare(Fields& fields);
+
+  friend bool operator==(const GoalSettings&, const GoalSettings&) = default;
 };
 
 // The longest computation that a trace may have.

@@ -95,6 +95,31 @@ void Trace::Declare(Fields& fields) {
              "1/1000.");
   DeclareJobOfFile(fields);
   fields.Require(!is_chakra() || expected_ranks_.has_value(), "ranks", "chakra needs it");
+  RequireOwnFormat(fields);
+}
+
+void Trace::RequireOwnFormat(Fields& fields) const {
+  const bool is_goal = format_ == Format::kGoal || format_ == Format::kGoalBinary;
+  const bool is_cm = format_ == Format::kHtsimCm;
+  const bool is_hpcc = format_ == Format::kHpcc;
+  const ChakraSettings chakra;
+  const HtsimCmSettings cm;
+  const auto require = [&](bool is_own, bool is_default, std::string_view name,
+                           std::string_view formats) {
+    fields.Require(is_own || is_default, name,
+                   fmt::format("has no effect on format: {}; it goes with {}",
+                               WordOf(Formats(), format_), formats));
+  };
+  require(is_goal, goal_ == GoalSettings(), "goal", "goal and goal_binary");
+  require(is_cm, cm_.unit == cm.unit, "cm_time", "htsim_cm");
+  require(is_cm, cm_.cross_host == cm.cross_host, "cross_host", "htsim_cm");
+  require(is_hpcc, !t0_, "t0", "hpcc");
+  constexpr std::string_view kChakra = "chakra and chakra_json";
+  require(is_chakra(), chakra_.ignores_memory == chakra.ignores_memory, "memory", kChakra);
+  require(is_chakra(), chakra_.has_ctrl_deps == chakra.has_ctrl_deps, "ctrl_deps", kChakra);
+  require(is_chakra(), chakra_.limits_streams == chakra.limits_streams, "streams", kChakra);
+  require(is_chakra(), comm_groups_.empty(), "comm_groups", kChakra);
+  require(is_chakra(), chakra_.algorithms == chakra.algorithms, "algorithms", kChakra);
 }
 
 bool Trace::ReadFiles(std::string_view path, FilesRead& files, Diagnostics& diagnostics) {

@@ -37,6 +37,8 @@ class Trace final : public JobWorkload {
   bool computes() const override { return true; }
   bool CheckNamedNics(Diagnostics& diagnostics) const override;
 
+  // Refuses settings of other formats than the chosen one.
+  void RequireOwnFormat(Fields& fields) const;
   // Reads the one file of a format that has one.
   std::optional<OperationGraph> ReadOne(std::string_view path, FilesRead& files,
                                         Diagnostics& diagnostics) const;
