@@ -18,8 +18,8 @@
 namespace heddle {
 namespace {
 
-constexpr size_t kMaxJsonDepth = 32;
-constexpr size_t kMaxMessage = 200;
+constexpr size_t kMaxNesting = 32;
+constexpr size_t kMaxReason = 200;
 
 // The line of the last token that the parser has read. The parser has looked at one character
 // behind a number, which may end the line, so blanks do not count.
@@ -113,7 +113,7 @@ class ValueBuilder {
     }
     const size_t before = std::min(position > 0 ? position - 1 : 0, text_.size());
     return Fail(PlaceBehind(text_.substr(0, before), source_),
-                fmt::format("not valid JSON: {}", message.substr(0, kMaxMessage)));
+                fmt::format("not valid JSON: {}", message.substr(0, kMaxReason)));
   }
 
  private:
@@ -139,9 +139,9 @@ class ValueBuilder {
   }
 
   bool Enter(Value::Kind kind) {
-    if (open_.size() == kMaxJsonDepth) {
+    if (open_.size() == kMaxNesting) {
       return Fail({source_, counter_.line(), 1},
-                  fmt::format("nested more than {} deep", kMaxJsonDepth));
+                  fmt::format("nested more than {} deep", kMaxNesting));
     }
     open_.push_back(&Begin(kind));
     return true;

@@ -100,8 +100,8 @@ def from_json(schema, text):
     """The messages of a trace in Chakra's JSON form."""
     messages = [schema.GlobalMetadata(version="0.0.4")]
     for its in json.loads(text)["workload_graph"]:
-        numbers = [(key, "int64_val", its[key]) for key in ("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag")
-                   if key in its]
+        keys = ("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag")
+        numbers = [(key, "int64_val", its[key]) for key in keys if key in its]
         words = [(key, "string_val", its[key]) for key in ("pg_name",) if key in its]
         flags = [(key, "bool_val", its[key]) for key in ("is_cpu_op",) if key in its]
         messages.append(schema.node(numbers + words + flags, id=its["Id"], name=its["Name"], type=its["NodeType"],
@@ -135,10 +135,12 @@ class ChakraTest(unittest.TestCase):
     def test_both_forms_give_the_same_results(self):
         ping = {"workload_graph": [
             {"Id": 1, "Name": "compute", "NodeType": COMPUTE, "runtime": 3},
-            {"Id": 2, "Name": "ping", "NodeType": SEND, "data_deps": [1], "comm_dst": 1, "comm_size": 1000, "comm_tag": 7},
+            {"Id": 2, "Name": "ping", "NodeType": SEND, "data_deps": [1], "comm_dst": 1, "comm_size": 1000,
+             "comm_tag": 7},
             {"Id": 3, "Name": "pong", "NodeType": RECEIVE, "comm_src": 1, "comm_size": 70_000, "comm_tag": 300}]}
         pong = {"workload_graph": [
-            {"Id": 9, "Name": "pong", "NodeType": SEND, "data_deps": [8], "comm_dst": 0, "comm_size": 70_000, "comm_tag": 300},
+            {"Id": 9, "Name": "pong", "NodeType": SEND, "data_deps": [8], "comm_dst": 0, "comm_size": 70_000,
+             "comm_tag": 300},
             {"Id": 8, "Name": "ping", "NodeType": RECEIVE, "comm_src": 0, "comm_size": 1000, "comm_tag": 7}]}
         for is_packed in (True, False):
             schema = Schema(is_packed)
@@ -171,8 +173,9 @@ class ChakraTest(unittest.TestCase):
 
     def test_it_names_what_it_does_not_use(self):
         schema = Schema()
-        nodes = [schema.node([("involved_dim", "int64_list", [1, 0]), ("weight", "double_val", 0.5)], id=1, type=COMPUTE,
-                             duration_micros=2, start_time_micros=5, outputs=schema.IOInfo(shapes="[[4]]"))]
+        attributes = [("involved_dim", "int64_list", [1, 0]), ("weight", "double_val", 0.5)]
+        nodes = [schema.node(attributes, id=1, type=COMPUTE, duration_micros=2, start_time_micros=5,
+                             outputs=schema.IOInfo(shapes="[[4]]"))]
         for rank in range(2):
             Path(f"c.{rank}.et").write_bytes(framed([schema.GlobalMetadata(version="0.0.4"), *nodes]))
         with self.assertWarnsRegex(UserWarning, "ignored: shapes, start_time_micros; attributes involved_dim, weight"):

@@ -361,7 +361,9 @@ class WildDrawer {
     if (op == "barrier") rule.given["size"] = "";
     if (!is_ring) rule.given["ring_order"] = "";
     if (!reduces) rule.given["reduce_rate"] = "";
-    if (algorithm != "direct") rule.given["window"] = rule.given["peers"] = "";
+    if (algorithm != "direct") {
+      for (const char* name : {"window", "peers"}) rule.given[name] = "";
+    }
     if (algorithm != "shift") rule.given["wait"] = "";
     for (const char* name : {"merge", "protocol"}) rule.given[name] = "";
   }

@@ -251,10 +251,9 @@ class RandomGraph {
         graph_->Require(rank, op, before);
       }
     }
+    // News of another rank's first operation.
     const uint32_t other = (rank + 1) % kRanks;
-    const auto ops = graph_->OpsOf(other);
-    // News of an operation that no later one of its rank delays.
-    if (rng_.Below(8) == 0 && !ops.empty()) graph_->RequireFar(rank, op, other, rng_.Below(1));
+    if (rng_.Below(8) == 0 && !graph_->OpsOf(other).empty()) graph_->RequireFar(rank, op, other, 0);
   }
 
   Rng rng_;

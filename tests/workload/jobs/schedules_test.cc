@@ -243,7 +243,8 @@ TEST(SchedulesTest, RanksSayWhetherTheyWaitForAll) {
           const uint32_t collective = graph->AddCollective({schedule, group, 0, ""});
           for (const uint32_t rank : group) graph->AddPart(rank, collective);
           graph->Require(late, 0, graph->AddCompute(late, 1_us));
-          const TimedPlay play(*MakeGraphSchedule(graph), at_once);
+          const auto whole = MakeGraphSchedule(graph);
+          const TimedPlay play(*whole, at_once);
           for (const Time end : play.ends()) all_wait = all_wait && end == Time{} + 1_us;
         }
         EXPECT_EQ(schedule->waits_for_all(), all_wait) << its.name << ", " << ranks << " ranks";
