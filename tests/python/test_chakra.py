@@ -150,8 +150,9 @@ class ChakraTest(unittest.TestCase):
                 Path(f"a.{rank}.et").write_bytes(framed(from_json(schema, text)))
             wire = self.tables("a", format="chakra")
             self.assertEqual(wire, self.tables("a", format="chakra_json"))
-        # A message of p packets takes 2 us and the time of p + 1 packets of 1048 B, the ping after 3 us.
-        end = 3_000_000 + (2_000_000 + 2 * 83_840) + (2_000_000 + 71 * 83_840)
+        # A message of p packets takes 2 us and the time of p + 1 packets of 1048 B. The ping leaves after 3 us, the
+        # pong behind the ping's ACK of 60 B.
+        end = 3_000_000 + (2_000_000 + 2 * 83_840) + 4_800 + (2_000_000 + 71 * 83_840)
         header, row = (line.split(",") for line in wire["iterations.csv"].splitlines()[:2])
         self.assertEqual(int(row[header.index("end_ps")]), end)
 
