@@ -220,10 +220,10 @@ TEST(DocsTest, EveryExperimentWithUltraEthernetRuns) {
 TEST(DocsTest, BothFormsOfTheChakraTraceGiveTheSameResults) {
   const Clone clone;
   for (const char* format : {"chakra", "chakra_json"}) {
-    const CommandResult run = clone.Run(
-        fmt::format("heddle run configs/chakra.yaml --set lb=ecmp --set workload[0].format={} "
-                    "--quiet --out results/{}",
-                    format, format));
+    const CommandResult run =
+        clone.Run(fmt::format("heddle run configs/chakra.yaml --set workload[0].format={} "
+                              "--quiet --out results/{}",
+                              format, format));
     EXPECT_EQ(run.exit_code, 0) << run.err;
   }
   for (const char* table :
