@@ -216,6 +216,18 @@ TEST(DocsTest, EveryExperimentWithUltraEthernetRuns) {
   }
 }
 
+// Where there is congestion control to forget.
+TEST(DocsTest, CheckSaysThatMessagesStartAfresh) {
+  const Clone clone;
+  const std::string check = "heddle check configs/collectives/training_3d.yaml";
+  EXPECT_THAT(clone.Run(check).out, testing::HasSubstr("\n  jobs        each message starts dcqcn "
+                                                       "afresh; a real queue pair keeps its rate"));
+  EXPECT_THAT(clone.Run(check + " --set transport.cc=none").out,
+              testing::Not(testing::HasSubstr("afresh")));
+  EXPECT_THAT(clone.Run("heddle check configs/permutation.yaml --verbose").out,
+              testing::Not(testing::HasSubstr("afresh")));
+}
+
 // A trace that protobuf has written, and the same as JSON.
 TEST(DocsTest, BothFormsOfTheChakraTraceGiveTheSameResults) {
   const Clone clone;
