@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -27,6 +28,15 @@ double BackgroundLoad(const Experiment& experiment) {
   return bps / capacity;
 }
 
+// Returns true if messages of a job start with congestion control that forgets the messages before.
+bool StartsAfresh(const Experiment& experiment) {
+  const std::string control = experiment.settings.transport.settings->congestion_control();
+  if (control.empty() || control == "none" || control == "constant") return false;
+  return std::ranges::any_of(experiment.settings.workload, [](const Chosen<Workload>& workload) {
+    return !workload.settings->HostsOfJob().empty();
+  });
+}
+
 void Print(const std::string& file, const Experiment& experiment) {
   const ExperimentSettings& settings = experiment.settings;
   const std::string label = experiment.label.empty() ? "" : " " + experiment.label;
@@ -40,6 +50,12 @@ void Print(const std::string& file, const Experiment& experiment) {
              settings.lb.kind, settings.seed);
   for (const auto& [topic, text] : ResolvedLines(ResolvedOf(experiment))) {
     fmt::print("  {:<11} {}\n", topic, text);
+  }
+  if (StartsAfresh(experiment)) {
+    fmt::print(
+        "  jobs        each message starts {} afresh; a real queue pair keeps its rate between "
+        "messages\n",
+        settings.transport.settings->congestion_control());
   }
   const double flows = experiment.Total(&Forecast::flows);
   const double hops = ExpectedPacketHops(experiment);

@@ -56,7 +56,7 @@ Stage StageOf(const ExperimentSettings& settings, const Graph& graph, const Rout
     const HostId host = static_cast<HostId>(h);
     const int64_t links = static_cast<int64_t>(routing.LinksOf(host));
     stage.leaf_of_host.push_back(racks.at(routing.LeafOf(host)));
-    stage.has_several_links.push_back(links > 1);
+    stage.links_of_host.push_back(static_cast<uint16_t>(links));
     stage.has_several_leaves.push_back(routing.SwitchesOf(routing.LeafIndexOf(host)).size() > 1);
     stage.host_rate.push_back({routing.HostUplink(host).rate.bps * links});
     stage.downlink_rate.push_back({routing.HostDownlink(host).rate.bps * links});

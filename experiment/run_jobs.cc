@@ -70,17 +70,23 @@ void SetNewsDelays(Job& job, const Graph& graph) {
   }
 }
 
-// The ranks of a host take turns with its links.
+// Messages take the NICs that a trace names, or the ranks of a host take turns with its NICs.
 void SetNics(Job& job, const Graph& graph) {
-  if (!job.settings().nic_by_rank) return;
+  const GraphTables* tables = job.schedule().graph();
+  const bool are_named = tables != nullptr && tables->names_nics();
+  const bool by_rank = job.settings().nic_by_rank;
+  if (!are_named && !by_rank) return;
   const Adjacency adjacency(graph);
   std::vector<size_t> ranks_of_host(graph.hosts, 0);
-  std::vector<uint8_t> nics;
+  std::vector<uint8_t> counts;
+  std::vector<uint8_t> turns;
   for (const HostId host : job.settings().host_of_rank) {
-    const size_t links = adjacency.Of(graph.VertexOfHost(host)).size();
-    nics.push_back(static_cast<uint8_t>(ranks_of_host[host]++ % std::min<size_t>(links, kAnyNic)));
+    const size_t links = std::min<size_t>(adjacency.Of(graph.VertexOfHost(host)).size(), kAnyNic);
+    counts.push_back(static_cast<uint8_t>(links));
+    turns.push_back(static_cast<uint8_t>(ranks_of_host[host]++ % links));
   }
-  job.SetNics(std::move(nics));
+  if (are_named) job.SetNicCounts(std::move(counts));
+  if (by_rank) job.SetNics(std::move(turns));
 }
 
 }  // namespace

@@ -183,15 +183,6 @@ int LineIndentedWithTab(const std::string& text) {
   return 0;
 }
 
-// Columns count characters.
-Place PlaceBehind(std::string_view text, const std::string& source) {
-  const size_t line_end = text.rfind('\n');
-  const std::string_view line = text.substr(line_end == std::string_view::npos ? 0 : line_end + 1);
-  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
-  return {source, static_cast<int>(std::ranges::count(text, '\n')) + 1,
-          static_cast<int>(std::ranges::count_if(line, begins)) + 1};
-}
-
 // A hint on a likely cause: `{workload[0].load: 1}` has a list where YAML expects the end of the
 // map.
 std::string_view HintOn(std::string_view message) {
@@ -240,6 +231,14 @@ std::optional<Value> ReadYamlFile(const std::string& path, Diagnostics& diagnost
     return std::nullopt;
   }
   return ParseYaml(*text, path, diagnostics);
+}
+
+Place PlaceBehind(std::string_view text, const std::string& source) {
+  const size_t line_end = text.rfind('\n');
+  const std::string_view line = text.substr(line_end == std::string_view::npos ? 0 : line_end + 1);
+  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
+  return {source, static_cast<int>(std::ranges::count(text, '\n')) + 1,
+          static_cast<int>(std::ranges::count_if(line, begins)) + 1};
 }
 
 std::string QuoteYaml(std::string_view text) {

@@ -22,6 +22,9 @@ std::optional<Value> ParseYaml(const std::string& text, const std::string& sourc
 // The same for a file.
 std::optional<Value> ReadYamlFile(const std::string& path, Diagnostics& diagnostics);
 
+// The place behind the beginning `text` of a source. Columns count characters.
+Place PlaceBehind(std::string_view text, const std::string& source);
+
 // Writes a scalar so that YAML reads it back: in quotes unless it is a plain word.
 std::string QuoteYaml(std::string_view text);
 

@@ -33,7 +33,7 @@ struct Stage {
   size_t hosts = 0;
   std::vector<uint16_t> leaf_of_host;  // From 0; several switches of a host count as one.
   size_t leaves = 0;
-  std::vector<bool> has_several_links;   // By host.
+  std::vector<uint16_t> links_of_host;   // By host.
   std::vector<bool> has_several_leaves;  // By host: its links lead to different switches.
   std::vector<BitRate> host_rate;        // By host: the sum of the links from it.
   std::vector<BitRate> downlink_rate;    // By host: the sum of the links to it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands in the documentation work, and the examples in it are valid.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -212,6 +213,37 @@ TEST(DocsTest, EveryExperimentWithUltraEthernetRuns) {
         clone.Run("heddle sweep '" + config.string() + "' --scale ci --quiet --out results/" +
                   config.stem().string());
     EXPECT_EQ(run.exit_code, 0) << run.err;
+  }
+}
+
+// Where there is congestion control to forget.
+TEST(DocsTest, CheckSaysThatMessagesStartAfresh) {
+  const Clone clone;
+  const std::string check = "heddle check configs/collectives/training_3d.yaml";
+  EXPECT_THAT(clone.Run(check).out, testing::HasSubstr("\n  jobs        each message starts dcqcn "
+                                                       "afresh; a real queue pair keeps its rate"));
+  EXPECT_THAT(clone.Run(check + " --set transport.cc=none").out,
+              testing::Not(testing::HasSubstr("afresh")));
+  EXPECT_THAT(clone.Run("heddle check configs/permutation.yaml --verbose").out,
+              testing::Not(testing::HasSubstr("afresh")));
+}
+
+// A trace that protobuf has written, and the same as JSON.
+TEST(DocsTest, BothFormsOfTheChakraTraceGiveTheSameResults) {
+  const Clone clone;
+  for (const char* format : {"chakra", "chakra_json"}) {
+    const CommandResult run =
+        clone.Run(fmt::format("heddle run configs/chakra.yaml --set workload[0].format={} "
+                              "--quiet --out results/{}",
+                              format, format));
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+  }
+  for (const char* table :
+       {"flows.csv", "jobs.csv", "iterations.csv", "collectives.csv", "operations.csv"}) {
+    const std::string of_wire = ReadFile(clone.folder() / fmt::format("results/chakra/{}", table));
+    EXPECT_THAT(of_wire, testing::HasSubstr("\n")) << table;
+    EXPECT_EQ(of_wire, ReadFile(clone.folder() / fmt::format("results/chakra_json/{}", table)))
+        << table;
   }
 }
 

@@ -595,6 +595,37 @@ TEST(CollectiveTest, RefusesWhatCannotBe) {
             std::string::npos);
 }
 
+TEST(CollectiveTest, RefusesSettingsThatItDoesNotUse) {
+  const auto errors = [](const std::string& job) { return ErrorsOf(CollectiveOn(4, job)); };
+  const std::string sum = "op: all_reduce, size: 1MB, ";
+  const std::string exchange = "op: all_to_all, size: 1MB, ";
+  for (const auto& [job, message] : std::vector<std::pair<std::string, std::string>>{
+           {"op: barrier, size: 1MB",
+            "size: has no effect on barrier with algorithm dissemination; it goes with operations "
+            "that carry data"},
+           {sum + "window: 2",
+            "window: has no effect on all_reduce with algorithm ring; it goes with direct"},
+           {sum + "root: 1", "root: has no effect on all_reduce with algorithm ring"},
+           {sum + "peers: random", "peers: has no effect"},
+           {sum + "wait: recv", "wait: has no effect"},
+           {sum + "aggregate: 2", "aggregate: has no effect"},
+           {sum + "group_size: 2", "group_size: has no effect"},
+           {sum + "merge: false", "merge: has no effect"},
+           {sum + "protocol: ll", "it goes with preset: nccl and step_latency"},
+           {sum + "algorithm: tree, ring_order: stride", "it goes with rings and hierarchical"},
+           {exchange + "algorithm: shift, window: 2", "on all_to_all with algorithm shift"},
+           {exchange + "reduce_rate: 1Tbps", "it goes with all_reduce and reduce_scatter"}}) {
+    EXPECT_THAT(errors(job), HasSubstr(message)) << job;
+  }
+  for (const std::string& job :
+       {sum + "ring_order: stride, channels: 2", sum + "protocol: ll, preset: nccl",
+        sum + "protocol: ll128, step_latency: nccl", exchange + "window: 2, peers: nccl",
+        exchange + "algorithm: shift, wait: recv", std::string("op: broadcast, size: 1MB, root: 1"),
+        sum + "window: auto, root: 0, wait: both"}) {
+    EXPECT_EQ(errors(job), "") << job;
+  }
+}
+
 TEST(CollectiveTest, RefusesAMatrixWithAMistakeAtItsLine) {
   const std::string file = ::testing::TempDir() + "heddle_matrix_mistake.csv";
   for (const char* matrix : {"0,1\n1\n", "0,1\n", "0,1\n1,0\n1,1\n", "0,-1\n1,0\n", "0,x\n1,0\n",

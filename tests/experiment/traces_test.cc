@@ -272,6 +272,88 @@ TEST_F(TracesTest, RanksMayHaveLinksOfTheirOwn) {
             8 * 60'000);
 }
 
+// A link's count in links.csv; -1 if there is no such link.
+int64_t CountAt(const CsvTable& links, const std::string& host, const std::string& port,
+                const std::string& column) {
+  for (size_t row = 0; row < links.rows.size(); ++row) {
+    if (links.At(row, "node") == host && links.At(row, "port") == port) {
+      return links.Integer(row, column);
+    }
+  }
+  return -1;
+}
+
+// Two hosts with a NIC in each of two planes. `more`: of the job.
+std::string TraceOnTwoPlanes(const std::string& file, const std::string& more = "") {
+  return "topology: {kind: planes, planes: 2, leaves: 2, spines: 2, hosts_per_leaf: 1}\n"
+         "transport: {kind: rocev2, framing: ns3_rdma, cc: none}\nlb: ecmp\n"
+         "workload: [{kind: trace, format: goal, ports: message, file: " +
+         file + more + "}]\n";
+}
+
+std::string Warnings(const Experiment& experiment) {
+  return fmt::format("{}", fmt::join(experiment.warnings, "\n"));
+}
+
+// ACKs leave through the receive's NIC.
+TEST_F(TracesTest, GoalsNicsAreLinksOfTheHost) {
+  const std::string file = Write("a.goal",
+                                 "num_ranks 2\nrank 0 {\nsend 10000b to 1\n"
+                                 "send 20000b to 1 tag 1 nic 1\nsend 40000b to 1 tag 2 nic 5\n}\n"
+                                 "rank 1 {\nrecv 10000b from 0 nic 1\nrecv 20000b from 0 tag 1\n"
+                                 "recv 40000b from 0 tag 2 nic 3\n}\n");
+  for (const char* nic : {"", ", nic: by_rank"}) {
+    const Experiment experiment = ExperimentFrom(TraceOnTwoPlanes(file, nic));
+    EXPECT_THAT(Warnings(experiment),
+                HasSubstr(file + ":5:1: 0:op2 has nic 5, but the host of rank 0 has 2 links, so "
+                                 "this is its link 1: a nic is taken modulo the number of links"));
+    EXPECT_EQ(Warnings(experiment).find("nic 3"), std::string::npos) << "one warning for a file";
+    EXPECT_EQ(
+        Warnings(experiment).find("the trace names the nic of each message") == std::string::npos,
+        nic[0] == '\0');
+    const FinishedRun run = RunExperiment(experiment);
+    EXPECT_EQ(run.result.unfinished, 0);
+    const CsvTable links(run.files.links);
+    EXPECT_EQ(CountAt(links, "host0", "0", "payload_bytes"), 10'000);
+    EXPECT_EQ(CountAt(links, "host0", "1", "payload_bytes"), 60'000);
+    EXPECT_EQ(CountAt(links, "host1", "0", "pkts"), 20);
+    EXPECT_EQ(CountAt(links, "host1", "1", "pkts"), 50);
+  }
+}
+
+// The format's default is nic 0, and a trace that never says otherwise lets `nic` decide.
+TEST_F(TracesTest, NicsThatAreAllZeroLetTheHashChoose) {
+  const auto links_of = [this](const std::string& nic) {
+    std::string sends;
+    std::string receives;
+    for (int i = 0; i < 16; ++i) {
+      sends += fmt::format("send 10000b to 1 tag {}{}\n", i, nic);
+      receives += fmt::format("recv 10000b from 0 tag {}{}\n", i, nic);
+    }
+    const std::string file =
+        Write("a.goal", "num_ranks 2\nrank 0 {\n" + sends + "}\nrank 1 {\n" + receives + "}\n");
+    const Experiment experiment = ExperimentFrom(TraceOnTwoPlanes(file));
+    EXPECT_EQ(Warnings(experiment).find("nic"), std::string::npos);
+    return RunExperiment(experiment).files.links;
+  };
+  EXPECT_EQ(links_of(" nic 0"), links_of(""));
+  EXPECT_GT(CountAt(CsvTable(links_of("")), "host0", "0", "payload_bytes"), 0);
+  EXPECT_GT(CountAt(CsvTable(links_of("")), "host0", "1", "payload_bytes"), 0);
+  // All named, and all the same.
+  EXPECT_EQ(CountAt(CsvTable(links_of(" nic 1")), "host0", "0", "payload_bytes"), 0);
+}
+
+TEST_F(TracesTest, AHostWithOneLinkHasNoOtherNic) {
+  const std::string file = Write("a.goal",
+                                 "num_ranks 2\nrank 0 {\nl1: send 10000b to 1 nic 1\n}\n"
+                                 "rank 1 {\nrecv 10000b from 0 nic 1\n}\n");
+  const Experiment experiment = ExperimentFrom(TraceOnAStar("format: goal, file: " + file));
+  EXPECT_THAT(Warnings(experiment),
+              HasSubstr(":3:1: 0:l1 has nic 1, but the host of rank 0 has 1 link, so this is its "
+                        "link 0"));
+  EXPECT_EQ(CsvTable(RunExperiment(experiment).files.flows).Integer(0, "rx_done_ps"), X(10));
+}
+
 // The link between three hosts of a server: 100 kB take 1 us to leave and to arrive, and 1 us on
 // the way. Two messages that arrive together are received one after the other: by the time at which
 // they begin to arrive, then by their sender.
@@ -468,6 +550,88 @@ TEST_F(TracesTest, JobsShareTheScheduleOfATrace) {
   // Its order depends on the job's number.
   EXPECT_FALSE(
       jobs(OnAStar(3, "kind: collective, op: all_to_all, size: 3KB, ranks: 3, peers: random")));
+}
+
+// Each rank has a file of its own.
+TEST_F(TracesTest, MistakesOfAChakraTraceNameFileAndNode) {
+  const auto errors = [this](const std::string& zero, const std::string& one) {
+    const std::string begin = "{\"workload_graph\": [\n";
+    Write("app.0.json", begin + zero + "\n]}");
+    Write("app.1.json", begin + one + "\n]}");
+    return ErrorsOf(
+        TraceOnAStar("format: chakra_json, ranks: 2, file: " + (folder_.path() / "app").string()));
+  };
+  const std::string sum =
+      "{\"Id\": 7, \"Name\": \"sum\", \"NodeType\": 7, \"comm_type\": 0, \"comm_size\": 20}";
+  EXPECT_THAT(errors("", sum),
+              HasSubstr("app.1.json:2:1: all_reduce 1 of group 0 needs an operation of each of its "
+                        "2 ranks; rank 0 has none, unlike node 7 of rank 1"));
+  const std::string send = "{\"Id\": 3, \"NodeType\": 5, \"comm_dst\": 1, \"comm_size\": 20}";
+  EXPECT_THAT(errors(send, "{\"Id\": 4, \"NodeType\": 6, \"comm_src\": 0, \"comm_size\": 30}"),
+              HasSubstr("app.0.json:2:1: send node 3 of rank 0 has 20 bytes, recv node 4 of rank 1 "
+                        "30"));
+  EXPECT_THAT(errors("",
+                     "{\"Id\": 1, \"NodeType\": 4, \"data_deps\": [2]},\n"
+                     "{\"Id\": 2, \"NodeType\": 4, \"data_deps\": [1]}"),
+              HasSubstr("app.1.json:2:1: operations wait for each other: node 1 of rank 1 -> node "
+                        "2 of rank 1 -> node 1 of rank 1"));
+  EXPECT_THAT(errors("", "{\"Id\": 5, \"Name\": \"load\", \"NodeType\": 2}"),
+              HasSubstr("app.1.json:2:1: node 5 (load): accesses memory"));
+}
+
+TEST_F(TracesTest, MistakesOfJsonAreThoseOfJson) {
+  const std::string file = (folder_.path() / "app").string();
+  const auto errors = [&](const std::string& text, const std::string& groups) {
+    for (const char* rank : {"0", "1"}) Write(std::string("app.") + rank + ".json", text);
+    return ErrorsOf(
+        TraceOnAStar(fmt::format("format: chakra_json, ranks: 2, file: {}, "
+                                 "comm_groups: {}",
+                                 file, Write("groups.json", groups))));
+  };
+  EXPECT_THAT(errors("{\"workload_graph\": [\n{\"Id\": 1,}]}", "{}"),
+              HasSubstr(file + ".0.json:2:10: not valid JSON: syntax error"));
+  EXPECT_THAT(errors("{\"workload_graph\": []}", "{\"a\": [0 1]}"),
+              HasSubstr("groups.json:1:10: not valid JSON: syntax error"));
+  EXPECT_EQ(errors("{\"workload_graph\": []}", "{\"a\": [0 1]}").find("YAML"), std::string::npos);
+}
+
+// A trace of 20,000 nodes has more values than settings may have.
+TEST_F(TracesTest, ATraceInJsonMayBeLarge) {
+  std::string nodes;
+  for (int i = 0; i < 20'000; ++i) {
+    nodes += fmt::format("{}{{\"Id\": {}, \"NodeType\": 4, \"runtime\": 1,\t\"data_deps\": [{}]}}",
+                         i == 0 ? "" : ",\n\t", i, i == 0 ? "" : fmt::to_string(i - 1));
+  }
+  for (const char* rank : {"0", "1"}) {
+    Write(std::string("app.") + rank + ".json", "{\"workload_graph\": [" + nodes + "]}");
+  }
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      TraceOnAStar("format: chakra_json, ranks: 2, file: " + (folder_.path() / "app").string())));
+  EXPECT_EQ(CsvTable(run.files.series.at("iterations.csv")).Integer(0, "end_ps"),
+            int64_t{20'000} * 1'000'000);
+}
+
+TEST_F(TracesTest, RefusesSettingsOfOtherFormats) {
+  const std::string goal = Write("a.goal", kPingPong);
+  const auto errors = [&](const std::string& setting) {
+    return ErrorsOf(TraceOnAStar("format: goal, " + setting + ", file: " + goal));
+  };
+  for (const char* setting : {"memory: ignore", "ctrl_deps: true", "streams: free",
+                              "comm_groups: groups.json", "algorithms: {all_reduce: tree}"}) {
+    const std::string name(setting, std::string_view(setting).find(':'));
+    EXPECT_THAT(errors(setting), HasSubstr(name + ": has no effect on format: goal; it goes with "
+                                                  "chakra and chakra_json"));
+  }
+  for (const char* setting : {"cm_time: us", "cross_host: refuse"}) {
+    EXPECT_THAT(errors(setting), HasSubstr("it goes with htsim_cm"));
+  }
+  EXPECT_THAT(errors("t0: 2s"), HasSubstr("t0: has no effect on format: goal; it goes with hpcc"));
+  EXPECT_EQ(errors("goal: {o: 1ns}, memory: refuse, streams: astra"), "");
+  const std::string matrix =
+      Write("a.cm", "Nodes 3\nConnections 1\n0->1 id 1 start 0 size 100000\n");
+  EXPECT_THAT(ErrorsOf(TraceOnAStar("format: htsim_cm, goal: {S: 1KB}, file: " + matrix)),
+              HasSubstr("goal: has no effect on format: htsim_cm; it goes with goal and "
+                        "goal_binary"));
 }
 
 TEST_F(TracesTest, RefusesWhatItCannotRun) {

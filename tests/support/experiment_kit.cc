@@ -176,7 +176,7 @@ Stage StageOf(size_t leaves, size_t hosts_per_leaf, BitRate host_rate, BitRate u
   stage.host_rate.assign(stage.hosts, host_rate);
   stage.downlink_rate.assign(stage.hosts, host_rate);
   stage.uplink_bps.assign(leaves, uplinks.bps);
-  stage.has_several_links.assign(stage.hosts, false);
+  stage.links_of_host.assign(stage.hosts, 1);
   stage.has_several_leaves.assign(stage.hosts, false);
   for (size_t h = 0; h < stage.hosts; ++h) {
     stage.leaf_of_host.push_back(static_cast<uint16_t>(h / hosts_per_leaf));

@@ -354,6 +354,20 @@ class WildDrawer {
     }
   }
 
+  // Leaves out the settings that a collective does not use, which it would refuse.
+  static void GiveOwn(DrawRule& rule, std::string_view op, std::string_view algorithm) {
+    const bool is_ring = algorithm == "ring" || algorithm == "bidirectional";
+    const bool reduces = op == "all_reduce" || op == "reduce_scatter";
+    if (op == "barrier") rule.given["size"] = "";
+    if (!is_ring) rule.given["ring_order"] = "";
+    if (!reduces) rule.given["reduce_rate"] = "";
+    if (algorithm != "direct") {
+      for (const char* name : {"window", "peers"}) rule.given[name] = "";
+    }
+    if (algorithm != "shift") rule.given["wait"] = "";
+    for (const char* name : {"merge", "protocol"}) rule.given[name] = "";
+  }
+
   std::string Collective(DrawRule rule) {
     const std::vector<std::pair<const char*, const char*>> ways = {
         {"all_reduce", "ring"},        {"all_reduce", "bidirectional"},
@@ -376,6 +390,7 @@ class WildDrawer {
                              "preset", "unfinished"}) {
       rule.given[name] = "";
     }
+    GiveOwn(rule, op, algorithm);
     rule.given["share_hosts"] = "true";
     rule.given["overhead"] = Pick({"", "", "300ns"});
     rule.given["between"] = Pick({"none", "barrier", "ideal"});

@@ -161,6 +161,8 @@ class AllToAll final : public Schedule {
     return count;
   }
   bool waits_for_sends() const override { return settings_.window < peers(); }
+  // A matrix may have zeros.
+  bool waits_for_all() const override { return settings_.is_even; }
   std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const override;
 
  private:

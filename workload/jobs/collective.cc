@@ -260,6 +260,38 @@ void CollectiveSettings::Check(uint32_t ranks, const ErrorAt& error) const {
   if (root >= ranks) error("root", fmt::format("there is no rank {}; there are {}", root, ranks));
 }
 
+void CollectiveSettings::CheckUse(const ErrorAt& error) const {
+  const bool is_direct = chosen() == Algorithm::kDirect;
+  const bool exchanges = chosen() == Algorithm::kPairwise || chosen() == Algorithm::kShift;
+  const bool has_rings = IsRing(chosen()) || chosen() == Algorithm::kHierarchical;
+  const bool reduces = op == Op::kAllReduce || op == Op::kReduceScatter;
+  const bool is_nccl = preset == Preset::kNccl || step_latency;
+  struct Use {
+    std::string_view key;
+    bool is_set;
+    bool is_used;
+    std::string_view goes_with;
+  };
+  const Use uses[] = {
+      {"size", size > 0_B, op != Op::kBarrier, "operations that carry data"},
+      {"ring_order", ring_order != RingOrder::kSame, has_rings, "rings and hierarchical"},
+      {"reduce_rate", reduce_rate.has_value(), reduces, "all_reduce and reduce_scatter"},
+      {"window", window.has_value(), is_direct, "direct"},
+      {"peers", peer_order != PeerOrder::kRound, is_direct, "direct"},
+      {"wait", wait != Wait::kBoth, exchanges, "pairwise and shift"},
+      {"aggregate", aggregate.has_value(), chosen() == Algorithm::kPat, "pat"},
+      {"root", root != 0, op == Op::kBroadcast, "broadcast"},
+      {"group_size", group_size.has_value(), IsInServers(chosen()), "hierarchical and rail"},
+      {"merge", !merge, chosen() == Algorithm::kRail, "rail"},
+      {"protocol", protocol != NcclProtocol::kSimple, is_nccl, "preset: nccl and step_latency"},
+  };
+  for (const Use& use : uses) {
+    if (!use.is_set || use.is_used) continue;
+    error(use.key, fmt::format("has no effect on {} with algorithm {}; it goes with {}",
+                               WordOf(Ops(), op), WordOf(Algorithms(), chosen()), use.goes_with));
+  }
+}
+
 // --- Making schedules ---
 
 namespace {
@@ -469,10 +501,11 @@ void Collective::Load(const Stage& stage, std::string_view path, FilesRead& file
 }
 
 void Collective::CheckSchedule(std::string_view path, Diagnostics& diagnostics) const {
-  settings_.Resolved(ranks(), ranks_per_server())
-      .Check(ranks(), [&](std::string_view key, const std::string& message) {
-        diagnostics.ErrorAt(fmt::format("{}.{}", path, key), message);
-      });
+  const auto error = [&](std::string_view key, const std::string& message) {
+    diagnostics.ErrorAt(fmt::format("{}.{}", path, key), message);
+  };
+  settings_.Resolved(ranks(), ranks_per_server()).Check(ranks(), error);
+  if (diagnostics.IsSound(path)) settings_.CheckUse(error);
 }
 
 bool Collective::ReadFiles(std::string_view /*path*/, FilesRead& /*files*/,

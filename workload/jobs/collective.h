@@ -76,6 +76,8 @@ struct CollectiveSettings {
   // Reports combinations that do not exist, each with the setting that is to blame.
   using ErrorAt = std::function<void(std::string_view key, const std::string& message)>;
   void Check(uint32_t ranks, const ErrorAt& error) const;
+  // Reports settings as the user gave them that the operation or its algorithm does not use.
+  void CheckUse(const ErrorAt& error) const;
 
   // The settings with those that the preset chooses. Ranks are in servers of `server`.
   CollectiveSettings Resolved(uint32_t ranks, uint32_t server) const;

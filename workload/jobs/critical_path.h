@@ -29,4 +29,8 @@ Duration CriticalPath(
       return Duration{0};
     });
 
+// The same for messages and news that take no time: the longest chain of computations, or all that
+// one stream of a rank must compute.
+Duration ComputingTime(const Schedule& schedule);
+
 }  // namespace heddle

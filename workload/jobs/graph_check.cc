@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <string_view>
 #include <tuple>
@@ -80,7 +81,8 @@ void ForEachKey(const Ends& ends, const Visit& visit) {
 
 class Checker {
  public:
-  Checker(const OperationGraph& graph, size_t most) : graph_(graph), most_(most) {}
+  Checker(const OperationGraph& graph, size_t most, OperationName name)
+      : graph_(graph), most_(most), name_(std::move(name)) {}
 
   std::vector<GraphProblem> Problems() {
     CheckOperations();
@@ -93,7 +95,14 @@ class Checker {
   }
 
  private:
-  void Fail(int line, std::string message) { problems_.push_back({line, std::move(message)}); }
+  void Fail(uint32_t rank, uint32_t op, std::string message) {
+    problems_.push_back({rank, graph_.At(rank, op).line, std::move(message)});
+  }
+  void Fail(std::string message) { problems_.push_back({kAnyRank, 0, std::move(message)}); }
+
+  std::string NameOf(uint32_t rank, uint32_t op) const {
+    return name_ ? name_(rank, op) : graph_.NameOf(rank, op);
+  }
 
   void CheckOperations() {
     for (uint32_t rank = 0; rank < graph_.ranks(); ++rank) {
@@ -108,11 +117,12 @@ class Checker {
     const bool is_message = its.kind == Kind::kSend || its.kind == Kind::kReceive;
     const bool any_peer = its.kind == Kind::kReceive && its.peer == kAnyRank;
     if (is_message && !any_peer && its.peer >= graph_.ranks()) {
-      Fail(its.line, fmt::format("{}: there is no rank {}; there are {}", graph_.NameOf(rank, op),
-                                 its.peer, graph_.ranks()));
+      Fail(rank, op,
+           fmt::format("{}: there is no rank {}; there are {}", NameOf(rank, op), its.peer,
+                       graph_.ranks()));
     }
     if (its.bytes < 0 || its.time < Duration{0}) {
-      Fail(its.line, fmt::format("{}: is negative", graph_.NameOf(rank, op)));
+      Fail(rank, op, fmt::format("{}: is negative", NameOf(rank, op)));
     }
   }
 
@@ -141,8 +151,8 @@ class Checker {
     }
     for (uint32_t rank = 0; rank < graph_.ranks() && problems_.size() < most_; ++rank) {
       if (sends[rank] <= receives[rank]) continue;
-      Fail(0, fmt::format("{} messages are sent to rank {}, which has {} recvs", sends[rank], rank,
-                          receives[rank]));
+      Fail(fmt::format("{} messages are sent to rank {}, which has {} recvs", sends[rank], rank,
+                       receives[rank]));
     }
   }
 
@@ -150,9 +160,9 @@ class Checker {
     const Operation& sent = graph_.At(send.rank, send.op);
     const Operation& received = graph_.At(receive.rank, receive.op);
     if (sent.bytes == received.bytes) return;
-    Fail(sent.line,
-         fmt::format("send {} has {} bytes, recv {} {}", graph_.NameOf(send.rank, send.op),
-                     sent.bytes, graph_.NameOf(receive.rank, receive.op), received.bytes));
+    Fail(send.rank, send.op,
+         fmt::format("send {} has {} bytes, recv {} {}", NameOf(send.rank, send.op), sent.bytes,
+                     NameOf(receive.rank, receive.op), received.bytes));
   }
 
   // "2 sends from 0 to 1 with tag 7 have no recv: l2, l5".
@@ -163,7 +173,7 @@ class Checker {
     }
     if (ends.size() > kMostNames) names.push_back("...");
     const End& first = ends.front();
-    Fail(graph_.At(first.rank, first.op).line,
+    Fail(first.rank, first.op,
          fmt::format("{} {}{} from {} to {} with tag {} {} no {}: {}", ends.size(), kind,
                      ends.size() == 1 ? "" : "s", first.src, first.dst, first.tag,
                      ends.size() == 1 ? "has" : "have", other, fmt::join(names, ", ")));
@@ -172,24 +182,73 @@ class Checker {
   // Each rank of a group takes part once, and no other does.
   void CheckGroups() {
     const auto collectives = graph_.collectives();
-    std::vector<std::vector<uint32_t>> parts(collectives.size());
+    std::vector<std::vector<Part>> parts(collectives.size());
     for (uint32_t rank = 0; rank < graph_.ranks(); ++rank) {
-      for (const Operation& op : graph_.OpsOf(rank)) {
-        if (op.kind == Kind::kCollective) parts[op.collective].push_back(rank);
+      const auto ops = graph_.OpsOf(rank);
+      for (uint32_t op = 0; op < ops.size(); ++op) {
+        if (ops[op].kind == Kind::kCollective) parts[ops[op].collective].push_back({rank, op});
       }
     }
     for (size_t i = 0; i < collectives.size() && problems_.size() < most_; ++i) {
-      std::vector<uint32_t> group = collectives[i].group;
-      std::ranges::sort(group);
-      if (group == parts[i]) continue;
-      Fail(0, fmt::format("collective {} of {} ranks has parts at {}: {}", NameOf(i), group.size(),
-                          parts[i].size(), fmt::join(parts[i], ", ")));
+      CheckGroup(collectives[i], parts[i]);
     }
   }
 
-  std::string NameOf(size_t collective) const {
-    const std::string& label = graph_.collectives()[collective].label;
-    return label.empty() ? fmt::format("{}", collective) : label;
+  // An operation by which a rank takes part in a collective.
+  struct Part {
+    uint32_t rank;
+    uint32_t op;
+  };
+
+  // `parts` are by rank.
+  void CheckGroup(const OperationGraph::Collective& collective, const std::vector<Part>& parts) {
+    std::vector<uint32_t> group = collective.group;
+    std::ranges::sort(group);
+    if (std::ranges::equal(group, parts, {}, {}, &Part::rank)) return;
+    const std::string what = DescriptionOf(collective);
+    for (size_t i = 0; i < parts.size() && problems_.size() < most_; ++i) {
+      const auto [rank, op] = parts[i];
+      if (!std::ranges::binary_search(group, rank)) {
+        Fail(rank, op,
+             fmt::format("{} takes part in {}, whose ranks are {}", NameOf(rank, op), what,
+                         FirstOf(group)));
+      } else if (i > 0 && parts[i - 1].rank == rank) {
+        Fail(rank, op,
+             fmt::format("{} takes part in {} again, after {}", NameOf(rank, op), what,
+                         NameOf(rank, parts[i - 1].op)));
+      }
+    }
+    std::vector<uint32_t> missing;
+    std::ranges::copy_if(group, std::back_inserter(missing), [&](uint32_t rank) {
+      return !std::ranges::binary_search(parts, rank, {}, &Part::rank);
+    });
+    if (!missing.empty()) NameMissing(what, group.size(), missing, parts);
+  }
+
+  void NameMissing(const std::string& what, size_t ranks, const std::vector<uint32_t>& missing,
+                   const std::vector<Part>& parts) {
+    const std::string whose = fmt::format(
+        "{} needs an operation of each of its {} ranks; rank{} {} {} none", what, ranks,
+        missing.size() == 1 ? "" : "s", FirstOf(missing), missing.size() == 1 ? "has" : "have");
+    if (parts.empty()) return Fail(whose);
+    const auto [rank, op] = parts.front();
+    Fail(rank, op, fmt::format("{}, unlike {}", whose, NameOf(rank, op)));
+  }
+
+  // "all_reduce 3 of group dp"; collectives of a group are counted from 1.
+  static std::string DescriptionOf(const OperationGraph::Collective& collective) {
+    const std::string& operation = collective.operation.name;
+    const std::string which = operation.empty() ? "collective" : operation;
+    if (!collective.group_name.empty()) {
+      return fmt::format("{} {} of group {}", which, collective.turn + 1, collective.group_name);
+    }
+    return collective.label.empty() ? which : fmt::format("{} {}", which, collective.label);
+  }
+
+  // "0, 1, 2", cut off if they are many.
+  static std::string FirstOf(const std::vector<uint32_t>& ranks) {
+    const auto first = std::span(ranks).first(std::min(ranks.size(), kMostNames));
+    return fmt::format("{}{}", fmt::join(first, ", "), ranks.size() > kMostNames ? ", ..." : "");
   }
 
   // --- Cycles ---
@@ -296,16 +355,17 @@ class Checker {
     std::ranges::rotate(ops, std::ranges::min_element(ops));
     std::vector<std::string> names;
     for (const auto& [rank, op] : std::span(ops).first(std::min(ops.size(), kMostNames))) {
-      names.push_back(graph_.NameOf(rank, op));
+      names.push_back(NameOf(rank, op));
     }
     if (ops.size() > kMostNames) names.push_back("...");
     names.push_back(names.front());
-    Fail(graph_.At(ops.front().first, ops.front().second).line,
+    Fail(ops.front().first, ops.front().second,
          fmt::format("operations wait for each other: {}", fmt::join(names, " -> ")));
   }
 
   const OperationGraph& graph_;
   const size_t most_;
+  const OperationName name_;
   std::vector<GraphProblem> problems_;
   std::vector<uint32_t> first_;                 // By rank: the operations of all ranks below.
   std::vector<std::vector<uint32_t>> befores_;  // By node.
@@ -323,8 +383,9 @@ std::vector<Match> MatchMessages(const OperationGraph& graph) {
   return matches;
 }
 
-std::vector<GraphProblem> GraphProblems(const OperationGraph& graph, size_t most) {
-  return Checker(graph, most).Problems();
+std::vector<GraphProblem> GraphProblems(const OperationGraph& graph, size_t most,
+                                        OperationName name) {
+  return Checker(graph, most, std::move(name)).Problems();
 }
 
 }  // namespace heddle

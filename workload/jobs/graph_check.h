@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,13 +28,19 @@ struct Match {
 std::vector<Match> MatchMessages(const OperationGraph& graph);
 
 struct GraphProblem {
-  int line;  // Of the trace; 0: none.
+  uint32_t rank;  // Whose operation it is; kAnyRank: that of several.
+  int line;       // Of that operation in the trace; 0: none.
   std::string message;
 };
 
+// What messages call an operation of a rank.
+using OperationName = std::function<std::string(uint32_t rank, uint32_t op)>;
+
 // Returns at most `most` reasons why the graph cannot run: messages without a receive, receives
 // without a message, different sizes at the two ends, groups that are incomplete, operations that
-// wait for each other. An empty result allows MakeGraphSchedule().
-std::vector<GraphProblem> GraphProblems(const OperationGraph& graph, size_t most = 20);
+// wait for each other. An empty result allows MakeGraphSchedule(). Messages call an operation
+// "0:l2", or what `name` says.
+std::vector<GraphProblem> GraphProblems(const OperationGraph& graph, size_t most = 20,
+                                        OperationName name = nullptr);
 
 }  // namespace heddle

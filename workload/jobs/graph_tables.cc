@@ -45,12 +45,16 @@ void GraphTables::NumberSends() {
                         .op = op,
                         .receive = 0,
                         .ordinal = static_cast<uint32_t>(incoming_[its.peer]++),
-                        .turn = turns[{rank, its.peer, its.channel}]++});
+                        .turn = turns[{rank, its.peer, its.channel}]++,
+                        .dst_nic = kUnnamedNic});
+      names_nics_ |= its.nic != kUnnamedNic;
     }
   }
   arrivals_ = incoming_;
   for (const Match& match : MatchMessages(graph_)) {
-    sends_[SlotOf(match.src, match.send)].receive = match.receive;
+    Send& send = sends_[SlotOf(match.src, match.send)];
+    send.receive = match.receive;
+    send.dst_nic = graph_.At(match.dst, match.receive).nic;
   }
 }
 
@@ -166,7 +170,9 @@ Message GraphTables::MessageOf(uint64_t slot) const {
             .bytes = its.bytes,
             .channel = its.channel,
             .step = send.op,
-            .turn = send.turn};
+            .turn = send.turn,
+            .src_nic = its.nic,
+            .dst_nic = send.dst_nic};
   }
   const uint32_t number = CollectiveOf(slot);
   const OperationGraph::Collective& collective = graph_.collectives()[number];

@@ -34,6 +34,8 @@ class GraphTables {
   uint64_t ArrivalsAt(uint32_t rank) const { return arrivals_[rank]; }
   const ScheduleTotals& totals() const { return totals_; }
   bool waits_for_sends() const { return waits_for_sends_; }
+  // Returns true if messages name the NICs that they use.
+  bool names_nics() const { return names_nics_; }
 
   // --- Sends and receives ---
 
@@ -91,6 +93,7 @@ class GraphTables {
     uint32_t receive;  // At the receiver.
     uint32_t ordinal;  // Among the messages to the receiver.
     uint32_t turn;     // Among those of its connection.
+    uint16_t dst_nic;  // The receive's; kUnnamedNic if any receive may take the message.
   };
 
   // A list for each operation, one behind the other.
@@ -131,6 +134,7 @@ class GraphTables {
   std::vector<uint64_t> arrivals_;                    // By rank.
   ScheduleTotals totals_;
   bool waits_for_sends_ = false;
+  bool names_nics_ = false;
   Lists<uint32_t> after_finish_;
   Lists<uint32_t> after_start_;
   Lists<Far> far_after_;

@@ -22,6 +22,8 @@ struct GroupAlgorithms {
   void DeclareSums(Fields& fields);
 
   Algorithm Of(CollectiveSettings::Op op) const;
+
+  friend bool operator==(const GroupAlgorithms&, const GroupAlgorithms&) = default;
 };
 
 }  // namespace heddle

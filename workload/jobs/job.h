@@ -104,6 +104,8 @@ class Job {
 
   // With nic_by_rank: the NIC of each rank on a host with several.
   void SetNics(std::vector<uint8_t> nic_of_rank) { nic_of_rank_ = std::move(nic_of_rank); }
+  // For messages that name their NICs: how many each rank's host has.
+  void SetNicCounts(std::vector<uint8_t> nics_at_rank) { nics_at_rank_ = std::move(nics_at_rank); }
 
   struct Place {
     uint32_t iteration;
@@ -122,7 +124,13 @@ class Job {
 
  private:
   uint16_t PortOf(Place place, const Message& message) const;
-  uint8_t NicOf(uint32_t rank) const { return nic_of_rank_.empty() ? kAnyNic : nic_of_rank_[rank]; }
+  // `named`: the NIC that the message names.
+  uint8_t NicOf(uint32_t rank, uint16_t named) const {
+    if (named != kUnnamedNic && !nics_at_rank_.empty()) {
+      return static_cast<uint8_t>(named % nics_at_rank_[rank]);
+    }
+    return nic_of_rank_.empty() ? kAnyNic : nic_of_rank_[rank];
+  }
 
   const uint32_t number_;
   const JobSettings settings_;
@@ -132,7 +140,8 @@ class Job {
   ClassOf class_of_ = [](int64_t, bool) { return uint16_t{0}; };
   std::vector<uint32_t> server_of_rank_;  // Empty if each host is a server of its own.
   std::map<std::pair<HostId, HostId>, Duration> news_delays_;
-  std::vector<uint8_t> nic_of_rank_;  // Empty unless ranks have NICs of their own.
+  std::vector<uint8_t> nic_of_rank_;   // Empty unless ranks have NICs of their own.
+  std::vector<uint8_t> nics_at_rank_;  // Empty unless messages name NICs.
 };
 
 // The server of each rank: hosts are numbered in the order in which ranks name them first, and

@@ -74,7 +74,8 @@ void JobWorkload::DeclareJobOfFile(Fields& fields) {
   fields.Choice("nic", nic_by_rank_, {{"hash", false}, {"by_rank", true}},
                 "For hosts with several links. hash: the 5-tuple chooses the link that a message "
                 "leaves through. by_rank: the i-th rank of a host has the i-th link, and the ranks "
-                "behind start again with the first.");
+                "behind start again with the first. A GOAL trace that names other nics than 0 "
+                "chooses the link of each message itself.");
   fields.Add("share_hosts", share_hosts_,
              "Other jobs that say the same may have ranks on the same hosts.");
   fields.Add("start", start_, {.at_least = Duration{0}, .at_most = 1000_s}, "When the job starts.");
@@ -151,10 +152,7 @@ void JobWorkload::Prepare(const Stage& stage, std::string_view path, FilesRead& 
   const std::shared_ptr<const Schedule> schedule = MakeSchedule(0);
   if (!depends_on_number()) schedule_ = schedule;
   totals_ = schedule->Totals();
-  if (computes()) {
-    const auto at_once = [](const Message&) { return MessageTimes{Duration{0}, Duration{0}}; };
-    computing_ = CriticalPath(*schedule, at_once);
-  }
+  if (computes()) computing_ = ComputingTime(*schedule);
   if (totals_.largest > stage.max_flow_size) {
     diagnostics.ErrorAt(path, fmt::format("has messages of {} bytes; the transport's longest flow "
                                           "has {}; use more channels, or chunks",
@@ -247,15 +245,17 @@ void JobWorkload::PlaceByList(const std::vector<HostId>& candidates, std::string
 }
 
 void JobWorkload::WarnOfNics(std::string_view path, Diagnostics& diagnostics) const {
+  const bool are_named = CheckNamedNics(diagnostics);
   if (!nic_by_rank_) return;
   const std::string place = fmt::format("{}.nic", path);
-  const auto has = [&](const std::vector<bool>& which) {
-    return std::ranges::any_of(host_of_rank_, [&](HostId host) { return which[host]; });
-  };
-  if (!has(stage_.has_several_links)) {
+  const auto some = [&](const auto& has) { return std::ranges::any_of(host_of_rank_, has); };
+  if (!some([&](HostId host) { return stage_.links_of_host[host] > 1; })) {
     return diagnostics.WarningAt(place, "changes nothing: each host of the job has one link");
   }
-  if (!has(stage_.has_several_leaves)) return;
+  if (are_named) {
+    return diagnostics.WarningAt(place, "changes nothing: the trace names the nic of each message");
+  }
+  if (!some([&](HostId host) { return stage_.has_several_leaves[host]; })) return;
   diagnostics.WarningAt(
       place,
       "links of a host lead to different leaves: a message leaves through its "

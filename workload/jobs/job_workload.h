@@ -60,6 +60,9 @@ class JobWorkload : public Workload {
   // placed. `server_of_rank`: ranks of one server have a link of their own.
   virtual void CheckServers(std::span<const uint32_t> /*server_of_rank*/, std::string_view /*path*/,
                             Diagnostics& /*diagnostics*/) const {}
+  // Warns of NICs that the schedule names and hosts do not have; called by Prepare() once the ranks
+  // have been placed. Returns true if the schedule names the NIC of each message.
+  virtual bool CheckNamedNics(Diagnostics& /*diagnostics*/) const { return false; }
   // Changes what follows from the derived class's settings.
   virtual void Adjust(JobSettings& /*settings*/) const {}
   // Returns true if ranks compute for more than the moment that an addition takes. The forecast of

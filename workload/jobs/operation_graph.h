@@ -32,6 +32,7 @@ struct Operation {
 
   Kind kind = Kind::kCompute;
   bool posted = false;          // A send that is finished as soon as it has started.
+  uint16_t nic = kUnnamedNic;   // Sends and receives: the NIC that the trace names.
   uint32_t peer = 0;            // Sends: to whom. Receives: from whom, or kAnyRank.
   uint32_t channel = 0;         // Sends; see Message::channel.
   uint32_t stream = kNoStream;  // One operation of a stream runs at a time.

@@ -24,6 +24,9 @@ namespace heddle {
 // on this stream waits for no other.
 constexpr uint32_t kNoStream = std::numeric_limits<uint32_t>::max();
 
+// The schedule does not say which NIC a message uses.
+inline constexpr uint16_t kUnnamedNic = 0xffff;
+
 // A message within one iteration.
 struct Message {
   uint32_t src = 0;  // Ranks.
@@ -33,6 +36,10 @@ struct Message {
   uint32_t step = 0;        // For flows.csv.
   uint32_t turn = 0;        // How many messages of this connection come before in the iteration.
   uint16_t lane = kNoLane;  // See FlowSpec.
+  // The NICs that the schedule names for the message at its source and for answers at its
+  // destination. A host with fewer NICs takes the number modulo those it has.
+  uint16_t src_nic = kUnnamedNic;
+  uint16_t dst_nic = kUnnamedNic;
 
   friend bool operator==(const Message&, const Message&) = default;
 };
@@ -137,6 +144,10 @@ class Schedule {
 
   // Returns true if programs want OnSent().
   virtual bool waits_for_sends() const { return false; }
+
+  // Returns true if no rank computes, and each needs something of every other one: if messages took
+  // no time, all ranks would finish when the last one begins.
+  virtual bool waits_for_all() const { return false; }
 
   virtual std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const = 0;
 

@@ -321,6 +321,8 @@ class BinomialBroadcast final : public StepAlgorithm {
  public:
   BinomialBroadcast(uint32_t ranks, uint32_t root) : StepAlgorithm(ranks), root_(root) {}
 
+  bool needs_all() const override { return false; }  // The root needs nothing.
+
   uint32_t steps() const override { return CeilLog2(ranks()); }
   Transfer SendOf(uint32_t rank, uint32_t step, int64_t bytes) const override {
     const uint32_t to = Number(rank) + (1u << step);

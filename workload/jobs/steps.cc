@@ -47,6 +47,11 @@ ScheduleTotals StepSchedule::Totals() const {
   return totals;
 }
 
+bool StepSchedule::waits_for_all() const {
+  return !settings_.reduce_rate &&
+         std::ranges::all_of(algorithms_, [](const auto& its) { return its->needs_all(); });
+}
+
 uint64_t StepSchedule::ArrivalsAt(uint32_t rank) const {
   uint64_t count = 0;
   for (const StepSettings::Lane& lane : settings_.lanes) count += lane.algorithm->ArrivalsAt(rank);

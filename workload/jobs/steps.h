@@ -39,6 +39,9 @@ class StepAlgorithm {
   // The number of messages that come to `rank`.
   virtual uint64_t ArrivalsAt(uint32_t rank) const;
 
+  // Returns true if each rank needs something of every other one, directly or through others.
+  virtual bool needs_all() const { return true; }
+
   // Returns true if what a rank receives in a step is added to what it has.
   virtual bool Reduces(uint32_t /*step*/) const { return false; }
 
@@ -74,6 +77,7 @@ class StepSchedule final : public Schedule {
   uint64_t OrdinalOf(uint64_t index) const override { return index / ranks_; }
   uint64_t ArrivalsAt(uint32_t rank) const override;
   bool waits_for_sends() const override { return settings_.waits_for_sends; }
+  bool waits_for_all() const override;
   std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const override;
 
  private:

@@ -142,6 +142,9 @@ class TreeSchedule final : public Schedule {
     }
     return count;
   }
+  bool waits_for_all() const override {
+    return settings_.goes_up && settings_.goes_down && !settings_.reduce_rate;
+  }
   std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const override;
 
  private:

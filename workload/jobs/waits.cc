@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <compare>
 #include <map>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "workload/jobs/graph_check.h"
 #include "workload/jobs/graph_tables.h"
@@ -36,6 +39,8 @@ class WaitGraph {
       send_of_[{match.dst, match.receive}] = {match.src, match.send};
     }
     for (uint32_t rank = 0; rank < graph.ranks(); ++rank) {
+      edges_.push_back(OrderByAfter(graph.EdgesOf(rank)));
+      far_edges_.push_back(OrderByAfter(graph.FarEdgesOf(rank)));
       for (uint32_t op = 0; op < graph.OpsOf(rank).size(); ++op) {
         if (IsOpen({rank, op})) open_.push_back({rank, op});
       }
@@ -49,18 +54,18 @@ class WaitGraph {
   std::vector<At> BeforesOf(At at) const {
     if (StateOf(at) == State::kStarted) return BeforesOfStarted(at);
     std::vector<At> befores;
-    for (const OperationGraph::Edge& edge : graph_.EdgesOf(at.rank)) {
-      if (edge.after != at.op) continue;
+    const auto edges = graph_.EdgesOf(at.rank);
+    for (const uint32_t i : Before(at.op, edges, edges_[at.rank])) {
+      const OperationGraph::Edge& edge = edges[i];
       const State state = StateOf({at.rank, edge.before});
       const bool has_started = state == State::kStarted || state == State::kFinished;
       const bool holds = edge.at_start ? has_started : state == State::kFinished;
       if (!holds) befores.push_back({at.rank, edge.before});
     }
-    for (const OperationGraph::FarEdge& edge : graph_.FarEdgesOf(at.rank)) {
-      const At before{edge.rank, edge.before};
-      if (edge.after == at.op && HasNotFinished(before, ranks_[at.rank].iteration)) {
-        befores.push_back(before);
-      }
+    const auto far_edges = graph_.FarEdgesOf(at.rank);
+    for (const uint32_t i : Before(at.op, far_edges, far_edges_[at.rank])) {
+      const At before{far_edges[i].rank, far_edges[i].before};
+      if (HasNotFinished(before, ranks_[at.rank].iteration)) befores.push_back(before);
     }
     return befores;
   }
@@ -93,6 +98,24 @@ class WaitGraph {
   }
 
  private:
+  // The numbers of a rank's edges, by the operation that waits.
+  template <class Edges>
+  static std::vector<uint32_t> OrderByAfter(const Edges& edges) {
+    std::vector<uint32_t> order(edges.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, [&](uint32_t i) { return edges[i].after; });
+    return order;
+  }
+
+  // The edges to `op`, of those in `order`.
+  template <class Edges>
+  static std::span<const uint32_t> Before(uint32_t op, const Edges& edges,
+                                          const std::vector<uint32_t>& order) {
+    const auto found =
+        std::ranges::equal_range(order, op, {}, [&](uint32_t i) { return edges[i].after; });
+    return {found.begin(), found.end()};
+  }
+
   const Operation& OperationOf(At at) const { return graph_.At(at.rank, at.op); }
 
   State StateOf(At at) const {
@@ -169,7 +192,9 @@ class WaitGraph {
 
   const OperationGraph& graph_;
   const std::span<const RankState> ranks_;
-  std::map<At, At> send_of_;  // By receive.
+  std::map<At, At> send_of_;                      // By receive.
+  std::vector<std::vector<uint32_t>> edges_;      // By rank: see OrderByAfter().
+  std::vector<std::vector<uint32_t>> far_edges_;  // Likewise.
   std::vector<At> open_;
 };
 

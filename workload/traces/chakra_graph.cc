@@ -10,6 +10,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "settings/utf8.h"
 #include "workload/jobs/collective.h"
 #include "workload/jobs/scaled.h"
 #include "workload/traces/goal_builder.h"
@@ -32,6 +33,9 @@ enum ChakraType : int64_t {
 constexpr uint32_t kGpuStream = 0;
 constexpr uint32_t kCpuStream = 1;
 constexpr uint32_t kCommStream = 2;
+
+// Operations are labelled "node7".
+constexpr std::string_view kNodeLabel = "node";
 
 constexpr std::string_view kCommTypes[] = {
     "all-reduce", "reduce",         "all-gather",           "gather", "scatter", "broadcast",
@@ -57,9 +61,13 @@ std::optional<CollectiveSettings::Op> OpOf(int64_t comm_type) {
   }
 }
 
-// "node 7: ...".
+// "node 7: ...", or "node 7 (embedding): ...".
 void FailNode(const ChakraNode& node, TraceErrors& errors, std::string_view message) {
-  errors.Add(node.line, fmt::format("node {}: {}", node.id, message));
+  constexpr size_t kMostLetters = 60;
+  std::string_view name = std::string_view(node.name).substr(0, kMostLetters);
+  name = name.substr(0, ValidUtf8(name));
+  const std::string in_brackets = name.empty() ? std::string() : fmt::format(" ({})", name);
+  errors.Add(node.line, fmt::format("node {}{}: {}", node.id, in_brackets, message));
 }
 
 }  // namespace
@@ -87,7 +95,7 @@ void ChakraBuilder::AddRank(uint32_t rank, const std::vector<ChakraNode>& nodes,
     const auto op = Add(rank, node, errors);
     if (!op) continue;
     op_of.emplace(node.id, *op);
-    graph_.At(rank, *op).label = fmt::format("node{}", node.id);
+    graph_.At(rank, *op).label = fmt::format("{}{}", kNodeLabel, node.id);
     graph_.At(rank, *op).line = node.line;
   }
   if (errors.any()) return;
@@ -225,7 +233,7 @@ std::optional<uint32_t> ChakraBuilder::Join(uint32_t rank, const ChakraNode& nod
     its.number = graph_.AddCollective({.schedule = made->schedule,
                                        .group = group,
                                        .channel = 0,
-                                       .label = fmt::format("node{}", node.id),
+                                       .label = fmt::format("{}{}", kNodeLabel, node.id),
                                        .operation = made->operation,
                                        .group_name = name,
                                        .turn = turn});
@@ -260,6 +268,11 @@ const ChakraBuilder::Made* ChakraBuilder::Make(const ChakraNode& node, int64_t s
   if (!is_sound) return nullptr;
   made = {settings.Make(ranks, /*seed=*/1, /*job=*/0), settings.Operation(ranks)};
   return &made;
+}
+
+std::string NodeNameOf(const OperationGraph& graph, uint32_t rank, uint32_t op) {
+  return fmt::format("node {} of rank {}", graph.At(rank, op).label.substr(kNodeLabel.size()),
+                     rank);
 }
 
 // --- What is ignored ---

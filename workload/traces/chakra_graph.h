@@ -80,4 +80,7 @@ class ChakraBuilder {
   ChakraIgnored ignored_;
 };
 
+// "node 7 of rank 0": an operation of a graph that a ChakraBuilder has made.
+std::string NodeNameOf(const OperationGraph& graph, uint32_t rank, uint32_t op);
+
 }  // namespace heddle

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "settings/json_value.h"
 #include "settings/quantity.h"
 #include "settings/yaml.h"
 
@@ -77,7 +78,7 @@ void AddGroup(const Value& value, uint32_t ranks, std::string_view where, int li
 ChakraGroups ReadChakraGroups(std::string_view text, uint32_t ranks, TraceErrors& errors) {
   ChakraGroups groups;
   Diagnostics mistakes;
-  const std::optional<Value> document = ParseYaml(std::string(text), errors.source(), mistakes);
+  const std::optional<Value> document = ParseJsonValue(text, errors.source(), mistakes);
   errors.Take(mistakes);
   if (errors.any()) return groups;
   if (!document || document->kind != Value::Kind::kMap) {

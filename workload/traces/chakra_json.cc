@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "settings/json_value.h"
 #include "settings/quantity.h"
-#include "settings/yaml.h"
 #include "workload/traces/chakra_node.h"
 
 namespace heddle {
@@ -100,12 +100,11 @@ class ChakraJsonNode {
 
 }  // namespace
 
-// JSON is YAML, which is read with lines.
 std::vector<ChakraNode> ReadChakraJson(std::string_view text, ChakraIgnored& ignored,
                                        TraceErrors& errors) {
   std::vector<ChakraNode> nodes;
   Diagnostics mistakes;
-  const std::optional<Value> document = ParseYaml(std::string(text), errors.source(), mistakes);
+  const std::optional<Value> document = ParseJsonValue(text, errors.source(), mistakes);
   errors.Take(mistakes);
   if (!document || !mistakes.ok()) return nodes;
   const Value* graph = document->Find("workload_graph");

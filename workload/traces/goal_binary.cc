@@ -166,7 +166,6 @@ class GoalBinaryReader {
       statement.peer = is_any ? kAnyRank : peer;
       if (type == kReceive && tag == kGoalAny) statement.tag = kAnyTag;
     }
-    if (nic > 0) errors_.WarnOnce(0, kNicsAreNoLinks);
     if (!builder_->Add(rank, statement)) fail("takes longer than 1000 s");
   }
 

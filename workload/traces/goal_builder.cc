@@ -71,6 +71,7 @@ GoalBuilder::Span GoalBuilder::AddSend(uint32_t rank, const Statement& statement
   }
   const uint32_t send = graph_.AddSend(rank, statement.peer, statement.amount, statement.tag);
   graph_.At(rank, send).channel = statement.nic;
+  SetNic(graph_.At(rank, send), statement.nic);
   graph_.At(rank, send).posted = statement.amount <= settings_.S.count;
   if (before) graph_.Require(rank, send, *before);
   if (gap) graph_.RequireStart(rank, send, *gap);
@@ -80,10 +81,27 @@ GoalBuilder::Span GoalBuilder::AddSend(uint32_t rank, const Statement& statement
 GoalBuilder::Span GoalBuilder::AddReceive(uint32_t rank, const Statement& statement,
                                           Duration overhead) {
   const uint32_t receive = graph_.AddReceive(rank, statement.peer, statement.amount, statement.tag);
+  SetNic(graph_.At(rank, receive), statement.nic);
   if (overhead == Duration{0}) return {receive, receive};
   const uint32_t after = graph_.AddCompute(rank, overhead, statement.cpu);
   graph_.Require(rank, after, receive);
   return {receive, after};
+}
+
+void GoalBuilder::SetNic(Operation& operation, uint32_t nic) {
+  operation.nic = static_cast<uint16_t>(nic);
+  names_nics_ |= nic > 0;
+}
+
+// The format's default is nic 0. A trace without any other nic does not mean that all its messages
+// share one link of a host with several, so it names none.
+OperationGraph GoalBuilder::Take() {
+  for (uint32_t rank = 0; rank < graph_.ranks() && !names_nics_; ++rank) {
+    for (uint32_t op = 0; op < graph_.OpsOf(rank).size(); ++op) {
+      graph_.At(rank, op).nic = kUnnamedNic;
+    }
+  }
+  return std::move(graph_);
 }
 
 void GoalBuilder::Require(uint32_t rank, uint32_t statement, uint32_t before) {

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/units.h"
@@ -24,12 +23,9 @@ struct GoalSettings {
   Bytes S{0};                 // Sends of at most so many bytes are finished when they start.
 
   void Declare(Fields& fields);
-};
 
-// What readers warn of if a trace has other nics than 0.
-constexpr std::string_view kNicsAreNoLinks =
-    "a nic is no link of its own here: it only keeps the messages of one nic in their order, and "
-    "their starts goal.g apart";
+  friend bool operator==(const GoalSettings&, const GoalSettings&) = default;
+};
 
 // The longest computation that a trace may have.
 constexpr Duration kLongestCalc{1'000'000'000'000'000};
@@ -57,7 +53,7 @@ class GoalBuilder {
   void Require(uint32_t rank, uint32_t statement, uint32_t before);
   void RequireStart(uint32_t rank, uint32_t statement, uint32_t before);
 
-  OperationGraph Take() { return std::move(graph_); }
+  OperationGraph Take();
 
  private:
   // The operations of a statement.
@@ -69,10 +65,12 @@ class GoalBuilder {
   Duration OverheadOf(int64_t bytes) const;
   Span AddSend(uint32_t rank, const Statement& statement, Duration overhead);
   Span AddReceive(uint32_t rank, const Statement& statement, Duration overhead);
+  void SetNic(Operation& operation, uint32_t nic);
 
   const GoalSettings settings_;
   OperationGraph graph_;
   std::vector<std::vector<Span>> spans_;  // By rank and statement.
+  bool names_nics_ = false;               // Some nic is not 0.
 };
 
 }  // namespace heddle

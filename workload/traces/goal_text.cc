@@ -226,7 +226,6 @@ class GoalParser {
         token_.kind != GoalToken::Kind::kEnd) {
       return FailExpected("the end of the line");
     }
-    if (statement.nic > 0) errors_.WarnOnce(statement.line, kNicsAreNoLinks);
     if (builder_->Add(rank_, statement)) return true;
     errors_.Add(statement.line, "takes longer than 1000 s");
     return false;

@@ -95,6 +95,31 @@ void Trace::Declare(Fields& fields) {
              "1/1000.");
   DeclareJobOfFile(fields);
   fields.Require(!is_chakra() || expected_ranks_.has_value(), "ranks", "chakra needs it");
+  RequireOwnFormat(fields);
+}
+
+void Trace::RequireOwnFormat(Fields& fields) const {
+  const bool is_goal = format_ == Format::kGoal || format_ == Format::kGoalBinary;
+  const bool is_cm = format_ == Format::kHtsimCm;
+  const bool is_hpcc = format_ == Format::kHpcc;
+  const ChakraSettings chakra;
+  const HtsimCmSettings cm;
+  const auto require = [&](bool is_own, bool is_default, std::string_view name,
+                           std::string_view formats) {
+    fields.Require(is_own || is_default, name,
+                   fmt::format("has no effect on format: {}; it goes with {}",
+                               WordOf(Formats(), format_), formats));
+  };
+  require(is_goal, goal_ == GoalSettings(), "goal", "goal and goal_binary");
+  require(is_cm, cm_.unit == cm.unit, "cm_time", "htsim_cm");
+  require(is_cm, cm_.cross_host == cm.cross_host, "cross_host", "htsim_cm");
+  require(is_hpcc, !t0_, "t0", "hpcc");
+  constexpr std::string_view kChakra = "chakra and chakra_json";
+  require(is_chakra(), chakra_.ignores_memory == chakra.ignores_memory, "memory", kChakra);
+  require(is_chakra(), chakra_.has_ctrl_deps == chakra.has_ctrl_deps, "ctrl_deps", kChakra);
+  require(is_chakra(), chakra_.limits_streams == chakra.limits_streams, "streams", kChakra);
+  require(is_chakra(), comm_groups_.empty(), "comm_groups", kChakra);
+  require(is_chakra(), chakra_.algorithms == chakra.algorithms, "algorithms", kChakra);
 }
 
 bool Trace::ReadFiles(std::string_view path, FilesRead& files, Diagnostics& diagnostics) {
@@ -103,11 +128,7 @@ bool Trace::ReadFiles(std::string_view path, FilesRead& files, Diagnostics& diag
   std::optional<OperationGraph> graph =
       is_chakra() ? ReadChakra(path, files, diagnostics) : ReadOne(path, files, diagnostics);
   if (!graph) return false;
-  TraceErrors errors(file_, diagnostics);
-  for (const GraphProblem& problem : GraphProblems(*graph, TraceErrors::kMost)) {
-    errors.Add(problem.line, problem.message);
-  }
-  if (errors.any()) return false;
+  if (!CanRun(*graph, diagnostics)) return false;
   ScaleOperations(*graph, scale_);
   SetRanks(graph->ranks());
   if (expected_ranks_ && *expected_ranks_ != graph->ranks()) {
@@ -117,6 +138,23 @@ bool Trace::ReadFiles(std::string_view path, FilesRead& files, Diagnostics& diag
   }
   graph_ = std::make_shared<const OperationGraph>(*std::move(graph));
   return true;
+}
+
+bool Trace::CanRun(const OperationGraph& graph, Diagnostics& diagnostics) const {
+  OperationName name = nullptr;
+  if (is_chakra()) {
+    name = [&graph](uint32_t rank, uint32_t op) { return NodeNameOf(graph, rank, op); };
+  }
+  TraceErrors errors(file_, diagnostics);
+  for (const GraphProblem& its : GraphProblems(graph, TraceErrors::kMost, std::move(name))) {
+    errors.AddIn(FileOf(its.rank), its.line, its.message);
+  }
+  return !errors.any();
+}
+
+std::string Trace::FileOf(uint32_t rank) const {
+  if (!is_chakra() || rank == kAnyRank) return file_;
+  return fmt::format("{}.{}.{}", file_, rank, format_ == Format::kChakraJson ? "json" : "et");
 }
 
 std::optional<OperationGraph> Trace::ReadOne(std::string_view path, FilesRead& files,
@@ -144,7 +182,7 @@ std::optional<OperationGraph> Trace::ReadChakra(std::string_view path, FilesRead
   ChakraBuilder builder(chakra_, ranks);
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     const bool is_json = format_ == Format::kChakraJson;
-    const std::string file = fmt::format("{}.{}.{}", file_, rank, is_json ? "json" : "et");
+    const std::string file = FileOf(rank);
     const auto text = TextOf(file, fmt::format("{}.file", path), files, diagnostics);
     if (!text) return std::nullopt;
     TraceErrors errors(file, diagnostics);
@@ -183,6 +221,28 @@ std::optional<OperationGraph> Trace::Read(std::string_view text, TraceErrors& er
   FlowTxtSettings settings{.t0 = t0_, .ranks = {}};
   if (expected_ranks_) settings.ranks = static_cast<uint32_t>(*expected_ranks_);
   return ReadFlowTxt(text, settings, errors);
+}
+
+bool Trace::CheckNamedNics(Diagnostics& diagnostics) const {
+  bool names_nics = false;
+  for (uint32_t rank = 0; rank < graph_->ranks(); ++rank) {
+    const int links = stage().links_of_host[HostsOfJob()[rank]];
+    const auto ops = graph_->OpsOf(rank);
+    for (uint32_t op = 0; op < ops.size(); ++op) {
+      const uint16_t nic = ops[op].nic;
+      if (nic == kUnnamedNic) continue;
+      names_nics = true;
+      if (nic < links) continue;
+      TraceErrors(file_, diagnostics)
+          .Warn(ops[op].line,
+                fmt::format("{} has nic {}, but the host of rank {} has {}, so this is its link "
+                            "{}: a nic is taken modulo the number of links",
+                            graph_->NameOf(rank, op), nic, rank,
+                            links == 1 ? "1 link" : fmt::format("{} links", links), nic % links));
+      return true;
+    }
+  }
+  return names_nics;
 }
 
 std::unique_ptr<const Schedule> Trace::MakeSchedule(uint32_t /*number*/) const {

@@ -35,7 +35,10 @@ class Trace final : public JobWorkload {
   std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const override;
   std::string kind() const override { return "trace"; }
   bool computes() const override { return true; }
+  bool CheckNamedNics(Diagnostics& diagnostics) const override;
 
+  // Refuses settings of other formats than the chosen one.
+  void RequireOwnFormat(Fields& fields) const;
   // Reads the one file of a format that has one.
   std::optional<OperationGraph> ReadOne(std::string_view path, FilesRead& files,
                                         Diagnostics& diagnostics) const;
@@ -48,6 +51,10 @@ class Trace final : public JobWorkload {
                                            Diagnostics& diagnostics);
   // Returns false if the file of groups has mistakes.
   bool ReadGroups(std::string_view path, FilesRead& files, Diagnostics& diagnostics);
+  // Returns false, with errors, if the operations cannot run.
+  bool CanRun(const OperationGraph& graph, Diagnostics& diagnostics) const;
+  // The file that has the operations of `rank`; kAnyRank: the trace as a whole.
+  std::string FileOf(uint32_t rank) const;
   bool is_chakra() const { return format_ == Format::kChakra || format_ == Format::kChakraJson; }
 
   Format format_ = Format::kGoal;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mistakes in one file of a trace. After a number of them, reading stops: what follows is
+// The mistakes in a file of a trace. After a number of them, reading stops: what follows is
 // mostly their consequence.
 
 #pragma once
@@ -20,11 +20,12 @@ class TraceErrors {
       : source_(std::move(source)), diagnostics_(diagnostics) {}
 
   // `line` counts from 1; 0: the file as a whole.
-  void Add(int line, std::string_view message) {
-    if (count_ < kMost) diagnostics_.Error(PlaceOf(line), "", message);
-    if (++count_ == kMost) {
-      diagnostics_.Error(PlaceOf(line), "", "and perhaps more; reading stopped here");
-    }
+  void Add(int line, std::string_view message) { AddIn(source_, line, message); }
+  // The same for a mistake in another file of the trace.
+  void AddIn(const std::string& source, int line, std::string_view message) {
+    const Place place = PlaceIn(source, line);
+    if (count_ < kMost) diagnostics_.Error(place, "", message);
+    if (++count_ == kMost) diagnostics_.Error(place, "", "and perhaps more; reading stopped here");
   }
   // Adds the mistakes that another reader has found in the same file.
   void Take(const Diagnostics& others) {
@@ -32,12 +33,7 @@ class TraceErrors {
     count_ += others.errors().size();
   }
   void Warn(int line, std::string_view message) {
-    diagnostics_.Warning(PlaceOf(line), "", message);
-  }
-  // The first call warns, others do nothing.
-  void WarnOnce(int line, std::string_view message) {
-    if (!has_warned_) Warn(line, message);
-    has_warned_ = true;
+    diagnostics_.Warning(PlaceIn(source_, line), "", message);
   }
 
   bool any() const { return count_ > 0; }
@@ -45,12 +41,13 @@ class TraceErrors {
   const std::string& source() const { return source_; }
 
  private:
-  Place PlaceOf(int line) const { return {source_, line, line == 0 ? 0 : 1}; }
+  static Place PlaceIn(const std::string& source, int line) {
+    return {source, line, line == 0 ? 0 : 1};
+  }
 
   const std::string source_;
   Diagnostics& diagnostics_;
   size_t count_ = 0;
-  bool has_warned_ = false;
 };
 
 }  // namespace heddle

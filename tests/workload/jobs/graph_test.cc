@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/random.h"
 #include "tests/support/printers.h"
 #include "tests/support/timed_play.h"
 #include "workload/jobs/collective.h"
@@ -197,6 +198,129 @@ TEST(GraphScheduleTest, RunsCollectivesOfGroups) {
   EXPECT_EQ(CriticalPath(*schedule, OneUs), 15_us);
 }
 
+// --- Computations alone ---
+
+// Makes random graphs without cycles: operations come one after the other, and each may wait for
+// earlier ones of its rank.
+class RandomGraph {
+ public:
+  explicit RandomGraph(uint64_t seed)
+      : rng_(Rng::Stream(seed, "graph", 0)), graph_(std::make_shared<OperationGraph>(kRanks)) {}
+
+  std::shared_ptr<const OperationGraph> Make() {
+    for (int i = 0; i < 60; ++i) AddOne();
+    return graph_;
+  }
+
+ private:
+  static constexpr uint32_t kRanks = 5;
+
+  void AddOne() {
+    const uint32_t rank = rng_.Below(kRanks);
+    switch (rng_.Below(5)) {
+      case 0:
+        return AddMessage(rank, (rank + 1 + rng_.Below(kRanks - 1)) % kRanks);
+      case 1:
+        return AddCollective();
+      default:
+        Connect(rank, graph_->AddCompute(rank, Duration{rng_.Below(1'000)}, rng_.Below(2)));
+    }
+  }
+
+  void AddMessage(uint32_t src, uint32_t dst) {
+    const uint32_t send = graph_->AddSend(src, dst, 100, ++tag_);
+    graph_->At(src, send).posted = rng_.Below(2) == 0;
+    Connect(src, send);
+    // Rank 0 takes messages from any other one.
+    Connect(dst, graph_->AddReceive(dst, dst == 0 ? kAnyRank : src, 100, tag_));
+  }
+
+  void AddCollective() {
+    std::vector<uint32_t> group = {0, 1, 2, 3, 4};
+    group.erase(group.begin() + rng_.Below(kRanks));
+    const uint32_t collective = graph_->AddCollective({Ring(4), group, 0, ""});
+    for (const uint32_t rank : group) Connect(rank, graph_->AddPart(rank, collective));
+  }
+
+  void Connect(uint32_t rank, uint32_t op) {
+    for (int i = 0; op > 0 && i < 2; ++i) {
+      const uint32_t before = rng_.Below(op);
+      if (rng_.Below(4) == 0) {
+        graph_->RequireStart(rank, op, before);
+      } else {
+        graph_->Require(rank, op, before);
+      }
+    }
+    // News of another rank's first operation.
+    const uint32_t other = (rank + 1) % kRanks;
+    if (rng_.Below(8) == 0 && !graph_->OpsOf(other).empty()) graph_->RequireFar(rank, op, other, 0);
+  }
+
+  Rng rng_;
+  std::shared_ptr<OperationGraph> graph_;
+  int64_t tag_ = 0;
+};
+
+TEST(ComputingTimeTest, IsThatOfMessagesThatTakeNoTime) {
+  const auto at_once = [](const Message&) { return MessageTimes{Duration{0}, Duration{0}}; };
+  int checked = 0;
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    const auto graph = RandomGraph(seed).Make();
+    if (!GraphProblems(*graph).empty()) continue;  // News may close a cycle.
+    const auto schedule = MakeGraphSchedule(graph);
+    EXPECT_EQ(ComputingTime(*schedule), CriticalPath(*schedule, at_once)) << seed;
+    ++checked;
+  }
+  EXPECT_GT(checked, 100);
+}
+
+// 4 us, a message, 1 us at the other rank, and the news of it at the first one: 2 us more.
+TEST(ComputingTimeTest, FollowsMessagesAndNews) {
+  OperationGraph graph(2);
+  graph.AddCompute(0, 4_us);
+  graph.AddSend(0, 1, 100);
+  graph.Require(0, 1, 0);
+  graph.AddReceive(1, 0, 100);
+  graph.AddCompute(1, 1_us);
+  graph.Require(1, 1, 0);
+  graph.AddCompute(0, 2_us, /*stream=*/1);
+  graph.RequireFar(0, 2, 1, 1);
+  EXPECT_EQ(ComputingTime(*ScheduleOf(std::move(graph))), 7_us);
+}
+
+// Two computations of one stream cannot overlap, although neither waits for the other.
+TEST(ComputingTimeTest, IsAtLeastThatOfAStream) {
+  OperationGraph graph(1);
+  graph.AddCompute(0, 4_us);
+  graph.AddCompute(0, 3_us);
+  graph.AddCompute(0, 5_us, /*stream=*/1);
+  EXPECT_EQ(ComputingTime(*ScheduleOf(std::move(graph))), 7_us);
+}
+
+// An operation that needs one of two starts with the first of them; ranks behind the root of a
+// broadcast finish without those before them. Both are walked through message by message.
+TEST(ComputingTimeTest, FollowsWhatNeedsOnlySome) {
+  OperationGraph graph(1);
+  graph.AddCompute(0, 4_us, 0);
+  graph.AddCompute(0, 3_us, 1);
+  graph.AddCompute(0, 2_us, 2);
+  graph.Require(0, 2, 0);
+  graph.Require(0, 2, 1);
+  graph.At(0, 2).needs = 1;
+  EXPECT_EQ(ComputingTime(*ScheduleOf(std::move(graph))), 5_us);
+  OperationGraph broadcast(2);
+  CollectiveSettings settings;
+  settings.op = CollectiveSettings::Op::kBroadcast;
+  settings.size = 1_KB;
+  const uint32_t one = broadcast.AddCollective({settings.Make(2, 1, 1), {0, 1}, 0, ""});
+  for (const uint32_t rank : {0u, 1u}) broadcast.AddPart(rank, one);
+  broadcast.AddCompute(1, 4_us);
+  broadcast.Require(1, 0, 1);
+  broadcast.AddCompute(0, 3_us);
+  broadcast.Require(0, 1, 0);
+  EXPECT_EQ(ComputingTime(*ScheduleOf(std::move(broadcast))), 4_us);
+}
+
 // A collective's additions take no time of the graph's own streams.
 TEST(GraphScheduleTest, CollectivesReduceBesideComputations) {
   OperationGraph graph(2);
@@ -299,7 +423,24 @@ TEST(GraphProblemsTest, NamesCollectivesThatWaitForEachOther) {
 TEST(GraphProblemsTest, NamesIncompleteGroups) {
   OperationGraph graph(3);
   graph.AddPart(0, graph.AddCollective({Ring(2), {0, 2}, 0, "ar"}));
-  EXPECT_THAT(ProblemsOf(graph), ElementsAre("collective ar of 2 ranks has parts at 1: 0"));
+  EXPECT_THAT(ProblemsOf(graph),
+              ElementsAre("collective ar needs an operation of each of its 2 ranks; rank 2 has "
+                          "none, unlike 0:ar"));
+  const uint32_t nobodys = graph.AddCollective({Ring(2), {0, 1}, 0, "of nobody"});
+  graph.AddPart(2, 0);
+  EXPECT_EQ(nobodys, 1u);
+  EXPECT_THAT(ProblemsOf(graph),
+              ElementsAre("collective of nobody needs an operation of each of its 2 ranks; ranks "
+                          "0, 1 have none"));
+}
+
+TEST(GraphProblemsTest, NamesRanksThatTakePartTwiceOrUncalledFor) {
+  OperationGraph graph(3);
+  const uint32_t ring = graph.AddCollective({Ring(2), {0, 2}, 0, "ar"});
+  for (const uint32_t rank : {0u, 0u, 1u, 2u}) graph.AddPart(rank, ring);
+  EXPECT_THAT(ProblemsOf(graph),
+              ElementsAre("0:ar takes part in collective ar again, after 0:ar",
+                          "1:ar takes part in collective ar, whose ranks are 0, 2"));
 }
 
 }  // namespace heddle::graph_test

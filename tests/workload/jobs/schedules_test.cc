@@ -11,6 +11,7 @@
 #include <bit>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <string>
 #include <tuple>
@@ -21,6 +22,8 @@
 #include "tests/support/timed_play.h"
 #include "workload/jobs/collective.h"
 #include "workload/jobs/critical_path.h"
+#include "workload/jobs/graph_schedule.h"
+#include "workload/jobs/operation_graph.h"
 #include "workload/jobs/tree.h"
 
 namespace heddle::schedules_test {
@@ -221,6 +224,36 @@ TEST(SchedulesTest, TheCriticalPathIsABoundWhateverTheDelays) {
       }
     }
   }
+}
+
+// One rank begins late. If all wait for all, each finishes with it; else some finish before.
+TEST(SchedulesTest, RanksSayWhetherTheyWaitForAll) {
+  const auto at_once = [](const Message&) { return MessageTimes{Duration{0}, Duration{0}}; };
+  for (const Case& its : Cases()) {
+    for (const uint32_t ranks : RankCounts()) {
+      if (!Exists(its, ranks)) continue;
+      for (const int64_t bytes : {int64_t{ranks} - 1, int64_t{1'000} * ranks + 7}) {
+        const std::shared_ptr<const Schedule> schedule =
+            SettingsOf(its, bytes).Make(ranks, /*seed=*/1, /*job=*/1);
+        std::vector<uint32_t> group(ranks);
+        std::iota(group.begin(), group.end(), 0);
+        bool all_wait = true;
+        for (uint32_t late = 0; late < ranks; ++late) {
+          auto graph = std::make_shared<OperationGraph>(ranks);
+          const uint32_t collective = graph->AddCollective({schedule, group, 0, ""});
+          for (const uint32_t rank : group) graph->AddPart(rank, collective);
+          graph->Require(late, 0, graph->AddCompute(late, 1_us));
+          const auto whole = MakeGraphSchedule(graph);
+          const TimedPlay play(*whole, at_once);
+          for (const Time end : play.ends()) all_wait = all_wait && end == Time{} + 1_us;
+        }
+        EXPECT_EQ(schedule->waits_for_all(), all_wait) << its.name << ", " << ranks << " ranks";
+      }
+    }
+  }
+  CollectiveSettings slow = SettingsOf({Op::kAllReduce, Algorithm::kRing, ""}, 1'000);
+  slow.reduce_rate = 1_Gbps;
+  EXPECT_FALSE(slow.Make(4, 1, 1)->waits_for_all());
 }
 
 TEST(SchedulesTest, RanksSendTheBytesOfTheClosedForms) {

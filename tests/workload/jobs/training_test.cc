@@ -103,6 +103,8 @@ TEST(TrainingGraphTest, FullyShardedLayersAreGatheredTwiceAndReducedOnce) {
             (std::map<std::string, int>{{"gather parameters", 64}, {"reduce gradients", 32}}));
 }
 
+MessageTimes NoTime(const Message& /*message*/) { return {Duration{0}, Duration{0}}; }
+
 TEST(TrainingGraphTest, HasNoProblemsHoweverWorkIsShared) {
   for (const int64_t zero : {0, 1, 3}) {
     for (const int64_t tensor : {1, 2}) {
@@ -124,6 +126,7 @@ TEST(TrainingGraphTest, HasNoProblemsHoweverWorkIsShared) {
             ASSERT_TRUE(problems.empty()) << problems.front().message;
             const auto schedule = MakeGraphSchedule(graph);
             EXPECT_NE(TimedPlay(*schedule, StarTimes).end(), kNever);
+            EXPECT_EQ(ComputingTime(*schedule), CriticalPath(*schedule, NoTime));
           }
         }
       }
@@ -148,8 +151,6 @@ Time EndOf(const TrainingSettings& settings, uint32_t ranks, const TimedPlay::Ti
   const auto schedule = MakeGraphSchedule(MakeTrainingGraph(settings, ranks));
   return TimedPlay(*schedule, times).end();
 }
-
-MessageTimes NoTime(const Message& /*message*/) { return {Duration{0}, Duration{0}}; }
 
 TEST(TrainingTimesTest, APipelineHasItsBubble) {
   for (const int64_t stages : {1, 2, 4, 7}) {

@@ -385,7 +385,8 @@ TEST(ChakraJsonTest, TellsWhatIsWrong) {
               ElementsAre("3: node 2: is all-reduce of 20 bytes; the first rank of its group has "
                           "all-reduce of 10"));
   EXPECT_THAT(Read({AllReduce(10), "{\"workload_graph\": []}"}, true).errors,
-              ElementsAre(" collective node2 of 2 ranks has parts at 1: 0"));
+              ElementsAre("3: all_reduce 1 of group 0 needs an operation of each of its 2 ranks; "
+                          "rank 1 has none, unlike 0:node2"));
   EXPECT_THAT(Read({"{\"workload_graph\": [\n{\"Id\": -1, \"NodeType\": 4}]}"}, true).errors,
               ElementsAre("2: Id: \"-1\" is no number from 0 on"));
 }

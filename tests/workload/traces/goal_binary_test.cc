@@ -131,11 +131,16 @@ TEST(GoalBinaryTest, StopsAfterTwentyMistakes) {
   EXPECT_THAT(Read(FileOf({ScheduleOf(bad), ScheduleOf(bad)})).errors, SizeIs(21));
 }
 
-TEST(GoalBinaryTest, WarnsOfNicsOnce) {
+TEST(GoalBinaryTest, NamesTheNicsOfMessages) {
   std::vector<Op> ping = kPing;
-  for (Op& op : ping) op.nic = 1;
-  EXPECT_THAT(Read(FileOf({ScheduleOf(ping), ScheduleOf(kPong)})).warnings, SizeIs(1));
-  EXPECT_THAT(Read(FileOf({ScheduleOf(kPing), ScheduleOf(kPong)})).warnings, IsEmpty());
+  for (Op& op : ping) op.nic = 3;
+  const ReadTrace named = Read(FileOf({ScheduleOf(ping), ScheduleOf(kPong)}));
+  EXPECT_THAT(named.warnings, IsEmpty());
+  EXPECT_EQ(named.graph->At(0, 0).nic, kUnnamedNic);  // A computation.
+  EXPECT_EQ(named.graph->At(0, 1).nic, 3);
+  EXPECT_EQ(named.graph->At(1, 0).nic, 0);
+  const ReadTrace unnamed = Read(FileOf({ScheduleOf(kPing), ScheduleOf(kPong)}));
+  EXPECT_EQ(unnamed.graph->At(0, 1).nic, kUnnamedNic);
 }
 
 // Wherever the file is cut off, something is missing.

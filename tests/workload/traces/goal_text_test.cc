@@ -171,16 +171,39 @@ TEST(GoalTextTest, NamesReceivesWithoutAMessageAndMessagesTooManyForWildcards) {
               ElementsAre("3: operations wait for each other: 0:a -> 0:a"));
 }
 
-// Heddle's hosts choose among their links by a hash.
-TEST(GoalTextTest, WarnsOfNicsOnce) {
+// A trace that says nothing but the default does not mean that all its messages share a link.
+TEST(GoalTextTest, NicsAreNamedIfOneOfThemIsNotTheDefault) {
+  const auto read = [](const std::string& nic) {
+    return Read("num_ranks 2\nrank 0 {\ncalc 5\nsend 5b to 1" + nic +
+                "\nsend 5b to 1\n}\nrank 1 {\nrecv 5b from 0 nic 0\nrecv 5b from 0\n}\n");
+  };
+  const ReadTrace named = read(" nic 2");
+  EXPECT_THAT(named.errors, IsEmpty());
+  EXPECT_EQ(named.graph->At(0, 0).nic, kUnnamedNic);  // A computation.
+  EXPECT_EQ(named.graph->At(0, 1).nic, 2);
+  EXPECT_EQ(named.graph->At(0, 2).nic, 0);
+  EXPECT_EQ(named.graph->At(1, 0).nic, 0);
+  for (const char* nic : {"", " nic 0"}) {
+    const ReadTrace unnamed = read(nic);
+    for (const uint32_t op : {1u, 2u}) EXPECT_EQ(unnamed.graph->At(0, op).nic, kUnnamedNic);
+    EXPECT_EQ(unnamed.graph->At(1, 0).nic, kUnnamedNic);
+  }
+}
+
+TEST(GoalTextTest, MessagesHaveTheNicsOfTheirSendsAndReceives) {
   const ReadTrace read = Read(
-      "num_ranks 2\nrank 0 {\nsend 5b to 1 nic 2\nsend 5b to 1 nic 1\n}\n"
-      "rank 1 {\nrecv 5b from 0\nrecv 5b from 0\n}\n");
-  EXPECT_THAT(read.errors, IsEmpty());
-  EXPECT_THAT(read.warnings,
-              ElementsAre("file:3:1: a nic is no link of its own here: it only keeps the messages "
-                          "of one nic in their order, and their starts goal.g apart"));
-  EXPECT_THAT(Read(kPingPong).warnings, IsEmpty());
+      "num_ranks 3\nrank 0 {\nsend 5b to 1 tag 1 nic 2\nsend 5b to 1 tag 2\nsend 5b to 2 nic 3\n}\n"
+      "rank 1 {\nrecv 5b from 0 tag 2 nic 7\nrecv 5b from 0 tag 1 nic 255\n}\n"
+      "rank 2 {\nrecv 5b from -1 nic 4\n}\n");
+  ASSERT_THAT(read.errors, IsEmpty());
+  const auto schedule = MakeGraphSchedule(std::make_shared<const OperationGraph>(*read.graph));
+  EXPECT_EQ(schedule->MessageOf(0).src_nic, 2);
+  EXPECT_EQ(schedule->MessageOf(0).dst_nic, 255);
+  EXPECT_EQ(schedule->MessageOf(1).src_nic, 0);
+  EXPECT_EQ(schedule->MessageOf(1).dst_nic, 7);
+  // Any receive may take it.
+  EXPECT_EQ(schedule->MessageOf(2).src_nic, 3);
+  EXPECT_EQ(schedule->MessageOf(2).dst_nic, kUnnamedNic);
 }
 
 TEST(GoalTextTest, StopsAfterTwentyMistakes) {
