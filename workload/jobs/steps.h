@@ -74,6 +74,7 @@ class StepSchedule final : public Schedule {
   uint64_t OrdinalOf(uint64_t index) const override { return index / ranks_; }
   uint64_t ArrivalsAt(uint32_t rank) const override;
   bool waits_for_sends() const override { return settings_.waits_for_sends; }
+  std::vector<uint64_t> MissingAt(uint32_t rank, const HasArrived& has_arrived) const override;
   std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const override;
 
  private:
