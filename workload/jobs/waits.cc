@@ -388,8 +388,9 @@ JobWaits WaitsOf(const Job& job, std::span<const RankState> ranks, const OpenMes
                  size_t most) {
   const MessageWaits messages(job, ranks, open);
   const GraphTables* tables = job.schedule().graph();
-  if (tables != nullptr) return WaitsOfGraph(*tables, ranks, messages, most);
   JobWaits result;
+  if (tables != nullptr) result = WaitsOfGraph(*tables, ranks, messages, most);
+  if (result.operations > 0) return result;
   const RankWaits waits(job, ranks, open, messages);
   const std::vector<uint32_t> unfinished = waits.Unfinished();
   const size_t named = std::min(unfinished.size(), most);
