@@ -307,8 +307,8 @@ int64_t LatePackets(Network& network) {
 // Returns the mean iteration of each job, by its number less 1, if it runs alone; not set for jobs
 // that are not measured, or of which no measured iteration was finished.
 absl::StatusOr<std::vector<std::optional<Duration>>> RunAlone(const Experiment& experiment,
-                                                            const SimulationOptions& options,
-                                                            const RunJobs& jobs) {
+                                                              const SimulationOptions& options,
+                                                              const RunJobs& jobs) {
   std::vector<std::optional<Duration>> times;
   for (const std::unique_ptr<Job>& job : jobs.jobs()) {
     times.emplace_back();

@@ -65,7 +65,7 @@ struct SimulationResult {
   bool flows_missing = false;  // Not all measured flows of open loops have started.
   bool jobs_missing = false;   // Not all measured jobs have finished.
   bool cut_short = false;      // One of both.
-  RunNotes notes;          // Remarks of instruments.
+  RunNotes notes;              // Remarks of instruments.
   int64_t flows_started = 0;
   int64_t flows_finished = 0;
   int64_t measured = 0;

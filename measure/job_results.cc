@@ -117,7 +117,8 @@ struct JobRow {
   // The bandwidth if the operation's bytes count `factor` times; empty for 0.
   std::optional<double> Bandwidth(double factor) const {
     if (factor == 0 || times_ps.empty()) return std::nullopt;
-    return factor * GigabytesPerSecond(settings().operation.bytes * iterations(), Duration{time_ps});
+    return factor *
+           GigabytesPerSecond(settings().operation.bytes * iterations(), Duration{time_ps});
   }
   std::optional<double> algbw() const {
     return Bandwidth(settings().operation.bus_factor == 0 ? 0 : 1);
@@ -167,7 +168,8 @@ constexpr Column<JobRow> kJobs[] = {
      }},
     {"algbw_gbs", [](const JobRow& row) { return row.algbw(); }},
     {"busbw_gbs", [](const JobRow& row) { return row.busbw(); }},
-    {"messages", [](const JobRow& row) { return row.OfSchedule(&IdealSchedule::Result::messages); }},
+    {"messages",
+     [](const JobRow& row) { return row.OfSchedule(&IdealSchedule::Result::messages); }},
     {"bytes_network",
      [](const JobRow& row) { return row.OfSchedule(&IdealSchedule::Result::bytes_network); }},
     {"bytes_local",

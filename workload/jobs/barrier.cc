@@ -60,8 +60,7 @@ class WithBarrier final : public Schedule {
     std::vector<uint64_t> missing = work_->MissingAt(rank, has_arrived);
     if (!missing.empty()) return missing;
     const uint64_t first = work_->slots();
-    missing = barrier_->MissingAt(
-        rank, [&](uint64_t index) { return has_arrived(first + index); });
+    missing = barrier_->MissingAt(rank, [&](uint64_t index) { return has_arrived(first + index); });
     for (uint64_t& index : missing) index += first;
     return missing;
   }

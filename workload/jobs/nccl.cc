@@ -35,10 +35,10 @@ int64_t PatMessage(const NcclCollective& its, int64_t message) {
   return std::max(message, 64 * kKibibyte);
 }
 
-// Trees with LL128 have shorter chunks for small buffers, so that the chunks fill the tree's levels:
-// calcCollChunking() in NCCL's src/enqueue.cc. `chunk` is payload. NCCL halves a chunk as long as it
-// is above the limit, so the result may be below it; the divisions of bytes are whole, and the other
-// numbers are floats there, too.
+// Trees with LL128 have shorter chunks for small buffers, so that the chunks fill the tree's
+// levels: calcCollChunking() in NCCL's src/enqueue.cc. `chunk` is payload. NCCL halves a chunk as
+// long as it is above the limit, so the result may be below it; the divisions of bytes are whole,
+// and the other numbers are floats there, too.
 int64_t Ll128TreeChunk(const NcclCollective& its, int64_t chunk) {
   const uint32_t servers = (its.ranks + its.server - 1) / its.server;
   const float ranks_of_server = static_cast<float>(its.ranks) / static_cast<float>(servers);

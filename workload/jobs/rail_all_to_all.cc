@@ -87,8 +87,7 @@ class RailAllToAll final : public Schedule {
       const uint64_t servers = ranks() - ((place - Handed()) / parts_ + 1) * settings_.server;
       return (rank + servers) % ranks();
     }
-    const uint64_t distance =
-        (place < Handed() ? place / others_ : place - Handed() - Sent()) + 1;
+    const uint64_t distance = (place < Handed() ? place / others_ : place - Handed() - Sent()) + 1;
     const uint32_t g = settings_.server;
     return rank / g * g + (rank % g + g - distance) % g;
   }

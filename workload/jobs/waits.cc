@@ -63,8 +63,7 @@ class MessageWaits {
   std::string DescribeFirst(uint32_t rank, const std::vector<uint64_t>& missing) const {
     const auto under_way =
         std::ranges::find_if(missing, [&](uint64_t index) { return IsUnderWay(rank, index); });
-    std::string text =
-        Describe(rank, under_way == missing.end() ? missing.front() : *under_way);
+    std::string text = Describe(rank, under_way == missing.end() ? missing.front() : *under_way);
     if (missing.size() > 1) text += fmt::format(", and for {} more", missing.size() - 1);
     return text;
   }
@@ -354,10 +353,11 @@ class RankWaits {
     }
     if (const std::optional<FlowId> own = OwnOpen(rank)) {
       const Message message = job_.schedule().MessageOf(job_.PlaceOf(*own).index);
-      return fmt::format("{} waits until its message of step {} to rank {} ({} bytes) is finished, "
-                         "sent at {} as flow {}",
-                         of, message.step, message.dst, message.bytes,
-                         FormatQuantity(open_.at(*own).sent - Time{}), *own);
+      return fmt::format(
+          "{} waits until its message of step {} to rank {} ({} bytes) is finished, "
+          "sent at {} as flow {}",
+          of, message.step, message.dst, message.bytes,
+          FormatQuantity(open_.at(*own).sent - Time{}), *own);
     }
     return fmt::format("{} has all its messages, and computes or waits to begin the next iteration",
                        of);

@@ -41,7 +41,7 @@ struct JobWaits {
   int64_t operations = 0;          // Graphs: unfinished ones of the ranks' last iterations.
   std::vector<std::string> first;  // What the first operations or ranks wait for.
   bool has_more = false;
-  std::string cycle;               // "0:l1 -> 0:l2 -> 0:l1"; empty if there is none.
+  std::string cycle;  // "0:l1 -> 0:l2 -> 0:l1"; empty if there is none.
 };
 
 // `ranks`: the state of each rank, by its number. `most`: the length of `first`. Operations of

@@ -197,7 +197,8 @@ class DataPlay {
     std::set<uint32_t>& receivers = receivers_[at];
     for (uint32_t src = 0; src < schedule_.ranks(); ++src) {
       const std::optional<Transfer> sent = definition_.SendOf(src, at);
-      if (sent) EXPECT_TRUE(receivers.insert(sent->to).second) << "two messages in a step";
+      if (!sent) continue;
+      EXPECT_TRUE(receivers.insert(sent->to).second) << "two messages in a step";
     }
     return receivers.contains(rank);
   }
@@ -211,7 +212,8 @@ class DataPlay {
         for (size_t from = 0; from < own.size(); ++from) own[from] += data.contents[i][from];
         continue;
       }
-      EXPECT_FALSE(replaced_[rank][block]) << "rank " << rank << " gets block " << block << " twice";
+      EXPECT_FALSE(replaced_[rank][block])
+          << "rank " << rank << " gets block " << block << " twice";
       replaced_[rank][block] = true;
       own = data.contents[i];
     }
@@ -331,7 +333,8 @@ StepDefinition Folded(uint32_t n, const std::function<StepDefinition(uint32_t m)
           [=](uint32_t rank, uint32_t step) -> std::optional<Transfer> {
             const bool is_paired = rank < 2 * extra;
             const bool gives = is_paired && rank % 2 == 0;
-            if (step == 0) return gives ? std::optional(Transfer{rank + 1, all, true}) : std::nullopt;
+            if (step == 0)
+              return gives ? std::optional(Transfer{rank + 1, all, true}) : std::nullopt;
             if (step == steps - 1) {
               if (!is_paired || gives) return std::nullopt;
               return Transfer{rank - 1, all, false};
@@ -384,9 +387,9 @@ StepDefinition RecursiveDoubling(uint32_t m, int64_t bytes) {
           {bytes}};
 }
 
-// Block b goes from its owner at distance 0 to all distances; the one at distance s gets it from the
-// one at distance s - (lowest bit of s). A step is a distance to the receiver, and the distances of
-// senders. `most`: blocks in a message; 0: any number.
+// Block b goes from its owner at distance 0 to all distances; the one at distance s gets it from
+// the one at distance s - (lowest bit of s). A step is a distance to the receiver, and the
+// distances of senders. `most`: blocks in a message; 0: any number.
 StepDefinition Pat(uint32_t n, int64_t bytes, bool scatters, uint32_t most) {
   struct Step {
     uint32_t d;
@@ -497,8 +500,8 @@ StepDefinition Dissemination(uint32_t n) {
 
 // --- Algorithms without steps ---
 
-// Trees and chains: each piece is a block. Step 0 goes up and adds, step 1 goes down. Any rank may be
-// the receiver: whether it is the right one shows in the result.
+// Trees and chains: each piece is a block. Step 0 goes up and adds, step 1 goes down. Any rank may
+// be the receiver: whether it is the right one shows in the result.
 class OverTrees final : public Definition {
  public:
   OverTrees(uint32_t n, std::vector<int64_t> pieces) : n_(n), pieces_(std::move(pieces)) {}
@@ -780,7 +783,8 @@ void ExpectComplete(const CollectiveSettings& its, uint32_t n, uint64_t seed, bo
         continue;
       }
       const std::optional<Content> wanted = ContentAfter(its, n, rank, block);
-      if (wanted) ASSERT_EQ(has, *wanted) << "block " << block << " at rank " << rank;
+      if (!wanted) continue;
+      ASSERT_EQ(has, *wanted) << "block " << block << " at rank " << rank;
     }
   }
 }
