@@ -268,7 +268,7 @@ std::string ArrivalsText(const Job& job, Time last, Time end) {
   return fmt::format("; {} {}",
                      stands_still ? "the job stands still: no message has arrived since"
                                   : "its last message arrived at",
-                     FormatQuantity(last - Time{}));
+                     RoundedQuantity(last - Time{}));
 }
 
 std::string WaitsWarning(const Job& job, std::span<const RankState> ranks,

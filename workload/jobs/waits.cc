@@ -74,7 +74,7 @@ class MessageWaits {
     const auto found = open_.find(id);
     if (found != open_.end() && found->second.sent != kNever) {
       return fmt::format("sent at {} as flow {}, which has not arrived",
-                         FormatQuantity(found->second.sent - Time{}), id);
+                         RoundedQuantity(found->second.sent - Time{}), id);
     }
     const bool is_local = job_.AreLocal(message.src, rank);
     return is_local ? "which has not come over the server's link" : "which has not been sent";
@@ -357,7 +357,7 @@ class RankWaits {
           "{} waits until its message of step {} to rank {} ({} bytes) is finished, "
           "sent at {} as flow {}",
           of, message.step, message.dst, message.bytes,
-          FormatQuantity(open_.at(*own).sent - Time{}), *own);
+          RoundedQuantity(open_.at(*own).sent - Time{}), *own);
     }
     return fmt::format("{} has all its messages, and computes or waits to begin the next iteration",
                        of);
