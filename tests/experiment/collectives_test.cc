@@ -397,6 +397,22 @@ TEST(StuckJobTest, NamesAMessageOfARanksOwnThatIsNotAcknowledged) {
                             "which has not been sent"))));
 }
 
+// Of the operations of a training step, those come first that wait for a message under way.
+TEST(StuckJobTest, NamesWhatATrainingStepWaitsFor) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      OnAStar(4,
+              "kind: training, ranks: 4, model: {layers: 4, hidden: 256, ffn: 512, kv_hidden: 256, "
+              "vocab: 1000, seq: 128, micro_batches: 2}, parallel: {data: 2, pipeline: 2}") +
+      "schedule: [{at: 0ps, links: [host2-leaf0], state: down}]\n"
+      "measure: {t_max: 20ms}\n"));
+  EXPECT_THAT(
+      run.result.notes.warnings,
+      ElementsAre(AllOf(HasSubstr("; 22 of their operations are unfinished: 2:op0 waits for "
+                                  "the message of step 1 from rank 0 (65536 bytes), sent "
+                                  "at "),
+                        HasSubstr("; 2:forward waits for 2:op0; "))));
+}
+
 // The barrier of an iteration has messages of its own.
 TEST(StuckJobTest, NamesTheMessagesOfABarrier) {
   const int64_t length = 6 * X(100) + 5 * kAck;

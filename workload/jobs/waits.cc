@@ -124,6 +124,18 @@ class WaitGraph {
     return befores;
   }
 
+  // Returns true if `at` waits for a message that has been sent and has not arrived.
+  bool IsAtNetwork(At at) const {
+    if (StateOf(at) != State::kStarted || IsWildcard(at)) return false;
+    const auto is_under_way = [&](uint64_t slot) { return messages_.IsUnderWay(at.rank, slot); };
+    if (OperationOf(at).kind == Kind::kCollective) {
+      return std::ranges::any_of(MissingOf(at), is_under_way);
+    }
+    if (OperationOf(at).kind != Kind::kReceive) return false;
+    const At send = send_of_.at(at);
+    return is_under_way(tables_.SlotOf(send.rank, send.op));
+  }
+
   std::string Describe(At at) const {
     const std::string name = graph_.NameOf(at.rank, at.op);
     const std::vector<At> befores = BeforesOf(at);
@@ -308,12 +320,12 @@ JobWaits WaitsOfGraph(const GraphTables& tables, std::span<const RankState> rank
                       const MessageWaits& messages, size_t most) {
   JobWaits result;
   const WaitGraph waits(tables, ranks, messages);
-  const size_t named = std::min(waits.open().size(), most);
-  result.operations = static_cast<int64_t>(waits.open().size());
-  for (const At& at : std::span(waits.open()).first(named)) {
-    result.first.push_back(waits.Describe(at));
-  }
-  result.has_more = named < waits.open().size();
+  std::vector<At> open = waits.open();
+  std::ranges::stable_partition(open, [&](At at) { return waits.IsAtNetwork(at); });
+  const size_t named = std::min(open.size(), most);
+  result.operations = static_cast<int64_t>(open.size());
+  for (const At& at : std::span(open).first(named)) result.first.push_back(waits.Describe(at));
+  result.has_more = named < open.size();
   result.cycle = NameOfCycle(tables.graph(), FindCycle(waits));
   return result;
 }

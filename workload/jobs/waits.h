@@ -45,8 +45,8 @@ struct JobWaits {
 };
 
 // `ranks`: the state of each rank, by its number. `most`: the length of `first`. Operations of
-// graphs: "1:l1 waits for 0:l2". Else ranks, those first that wait for a message under way: "rank 3
-// waits for the message of step 2 from rank 1 (100000 bytes), which has not been sent".
+// graphs: "1:l1 waits for 0:l2". Else ranks: "rank 3 waits for the message of step 2 from rank 1
+// (100000 bytes), which has not been sent". Those that wait for a message under way come first.
 JobWaits WaitsOf(const Job& job, std::span<const RankState> ranks, const OpenMessages& open,
                  size_t most = 20);
 
