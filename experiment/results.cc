@@ -199,16 +199,25 @@ std::string QueriesJson(const Experiment& experiment, const SimulationResult& re
   return JsonArray(list);
 }
 
+// The quotient is the number nearest to the decimal, so the decimal is what is written.
+std::optional<double> InUs(const std::optional<Duration>& time) {
+  return time ? std::optional(static_cast<double>(time->ps) / 1e6) : std::nullopt;
+}
+
 std::string JobsJson(const SimulationResult& result) {
   std::vector<std::string> list;
   for (const JobFigures& job : result.jobs) {
     JsonFields object;
     object.Integer("job", job.number);
+    object.Text("label", job.label);
+    object.Integer("iterations", job.iterations);
     const auto add = [&object](std::string_view name, const std::optional<double>& value) {
       if (value) object.Real(name, *value);
     };
-    add("mean_iter_us", job.mean_iter_us);
-    add("p99_iter_us", job.p99_iter_us);
+    add("mean_iter_us", InUs(job.mean_iter));
+    add("p99_iter_us", InUs(job.p99_iter));
+    add("straggler_us", InUs(job.straggler));
+    add("algbw_gbs", job.algbw_gbs);
     add("busbw_gbs", job.busbw_gbs);
     add("neighbour_cost", job.neighbour_cost);
     list.push_back(object.Done());
@@ -320,8 +329,20 @@ int64_t PeakMemoryBytes() {
 TableRow RowOf(const std::string& label, const std::vector<ClassSummary>& summary,
                const SimulationResult& result) {
   const ClassCounters all = OfAllSizes(result);
+  std::vector<JobTableRow> jobs;
+  for (const JobFigures& its : result.jobs) {
+    jobs.push_back({.number = its.number,
+                    .label = its.label,
+                    .iterations = its.iterations,
+                    .mean_us = InUs(its.mean_iter),
+                    .p99_us = InUs(its.p99_iter),
+                    .straggler_us = InUs(its.straggler),
+                    .algbw_gbs = its.algbw_gbs,
+                    .busbw_gbs = its.busbw_gbs});
+  }
   return {.label = label,
           .summary = summary,
+          .jobs = std::move(jobs),
           .flows = result.measured,
           .reordered_ratio = Ratio(all.reordered, all.packets_received),
           .spurious_ratio = Ratio(all.retransmissions_spurious, all.packets_sent),
@@ -336,10 +357,44 @@ std::string Compact(double value) {
   if (std::isinf(value)) return "inf";
   return fmt::format("{:.{}f}", value, value < 10 ? 2 : value < 100 ? 1 : 0);
 }
+std::string Compact(const std::optional<double>& value) {
+  return value ? Compact(*value) : std::string("-");
+}
+
+std::string NameOf(const JobTableRow& job) {
+  return fmt::format("{}{}{}", job.number, job.label.empty() ? "" : " ", job.label);
+}
+
+// The jobs of all rows; empty if there are none. `width`: of the rows' labels.
+std::string FormatJobs(const std::vector<TableRow>& rows, size_t width) {
+  size_t name_width = 3;
+  bool has_jobs = false;
+  for (const TableRow& row : rows) {
+    for (const JobTableRow& job : row.jobs) {
+      has_jobs = true;
+      name_width = std::max(name_width, NameOf(job).size());
+    }
+  }
+  if (!has_jobs) return "";
+  std::string table = fmt::format(
+      "Jobs: iterations in us, bandwidth in GB/s; spread: from the first rank's end to the last's\n"
+      "{:{}} {:{}} {:>10} | {:>8} {:>8} | {:>6} {:>6} | {:>8}\n",
+      "", width, "job", name_width, "iterations", "mean", "p99", "algbw", "busbw", "spread");
+  for (const TableRow& row : rows) {
+    for (const JobTableRow& job : row.jobs) {
+      table += fmt::format("{:{}} {:{}} {:>10} | {:>8} {:>8} | {:>6} {:>6} | {:>8}\n", row.label,
+                           width, NameOf(job), name_width, job.iterations, Compact(job.mean_us),
+                           Compact(job.p99_us), Compact(job.algbw_gbs), Compact(job.busbw_gbs),
+                           Compact(job.straggler_us));
+    }
+  }
+  return table;
+}
 
 }  // namespace
 
-// Shows all flows and the first class set that splits them; the other sets are in summary.csv.
+// Shows all flows and the first class set that splits them; the other sets are in summary.csv. Jobs
+// follow in a table of their own.
 std::string FormatTable(const std::vector<TableRow>& rows) {
   if (rows.empty()) return "";
   size_t width = 4;
@@ -373,7 +428,7 @@ std::string FormatTable(const std::vector<TableRow>& rows) {
   }
   table += "reord.: reordered packets; spur.: spurious retransmissions";
   if (table.find('*') != std::string::npos) table += "; *: fewer than ten flows lie above this p99";
-  return table + "\n";
+  return table + "\n" + FormatJobs(rows, width);
 }
 
 }  // namespace heddle

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,10 +48,23 @@ bool IsComplete(const Experiment& experiment, const SimulationResult& result);
 // Returns the peak memory of this process.
 int64_t PeakMemoryBytes();
 
+// A measured job of a run; unset if no measured iteration was finished.
+struct JobTableRow {
+  uint32_t number = 0;
+  std::string label;
+  int64_t iterations = 0;  // The measured ones that were finished.
+  std::optional<double> mean_us;
+  std::optional<double> p99_us;
+  std::optional<double> straggler_us;
+  std::optional<double> algbw_gbs;
+  std::optional<double> busbw_gbs;
+};
+
 // A compact table, one row for each run.
 struct TableRow {
   std::string label;
   std::vector<ClassSummary> summary;
+  std::vector<JobTableRow> jobs = {};
   int64_t flows = 0;           // Measured flows.
   double reordered_ratio = 0;  // Reordered packets as a share of all received.
   double spurious_ratio = 0;   // Spurious retransmissions as a share of all packets sent.

@@ -307,10 +307,10 @@ int64_t LatePackets(Network& network) {
 
 // Returns the mean iteration of each job, by its number less 1, if it runs alone; not set for jobs
 // that are not measured, or of which no measured iteration was finished.
-absl::StatusOr<std::vector<std::optional<double>>> RunAlone(const Experiment& experiment,
-                                                            const SimulationOptions& options,
-                                                            const RunJobs& jobs) {
-  std::vector<std::optional<double>> times;
+absl::StatusOr<std::vector<std::optional<Duration>>> RunAlone(const Experiment& experiment,
+                                                              const SimulationOptions& options,
+                                                              const RunJobs& jobs) {
+  std::vector<std::optional<Duration>> times;
   for (const std::unique_ptr<Job>& job : jobs.jobs()) {
     times.emplace_back();
     if (!job->settings().measured) continue;
@@ -322,7 +322,7 @@ absl::StatusOr<std::vector<std::optional<double>>> RunAlone(const Experiment& ex
     const auto result = Simulate(experiment, alone, [](std::string_view) { return true; });
     if (!result.ok()) return result.status();
     for (const JobFigures& its : result->jobs) {
-      if (its.number == job->number()) times.back() = its.mean_iter_us;
+      if (its.number == job->number()) times.back() = its.mean_iter;
     }
   }
   return times;
@@ -388,7 +388,9 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   result.cpu_seconds = CpuSeconds() - cpu_before;
 
   result.reached_t_max = result.end >= experiment.timeline.t_max;
-  result.cut_short = generator.HasMeasured() || !jobs.done();
+  result.flows_missing = generator.HasMeasured();
+  result.jobs_missing = !jobs.done();
+  result.cut_short = result.flows_missing || result.jobs_missing;
   const FlowTotals& totals = collector.totals();
   result.flows_started = generator.started() + totals.messages;
   result.measured = generator.measured() + totals.messages_measured;

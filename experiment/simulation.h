@@ -62,8 +62,10 @@ struct SimulationResult {
   bool stopped = false;  // The user has stopped the run; all other members are invalid.
   Time end;
   bool reached_t_max = false;
-  bool cut_short = false;  // Not all measured flows have started.
-  RunNotes notes;          // Remarks of instruments.
+  bool flows_missing = false;  // Not all measured flows of open loops have started.
+  bool jobs_missing = false;   // Not all measured jobs have finished.
+  bool cut_short = false;      // One of both.
+  RunNotes notes;              // Remarks of instruments.
   int64_t flows_started = 0;
   int64_t flows_finished = 0;
   int64_t measured = 0;

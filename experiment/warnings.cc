@@ -94,8 +94,11 @@ std::vector<std::string> WarningsOf(const Experiment& experiment, const Simulati
   std::vector<std::string> warnings = experiment.warnings;
   const std::string end = FormatQuantity(result.end - Time{});
   if (result.measured == 0) warnings.emplace_back("no flow was measured");
-  if (result.cut_short) {
+  if (result.flows_missing) {
     warnings.push_back(fmt::format("t_max ends the run at {}, before all flows have started", end));
+  }
+  if (result.jobs_missing) {
+    warnings.push_back(fmt::format("t_max ends the run at {}, before all jobs have finished", end));
   }
   if (result.unfinished > 0) {
     warnings.push_back(fmt::format("{} of {} measured flows are unfinished at {}",

@@ -12,8 +12,7 @@ namespace {
 
 std::optional<double> BandwidthOf(const CollectiveRow& row, double factor) {
   if (factor == 0) return std::nullopt;
-  const double bytes = static_cast<double>(row.operation.bytes);
-  return factor * bytes / Microseconds(row.ranks.time()) * 1e-3;
+  return factor * GigabytesPerSecond(row.operation.bytes, row.ranks.time());
 }
 
 constexpr Column<CollectiveRow> kCollectiveColumns[] = {
@@ -44,14 +43,16 @@ constexpr Column<CollectiveRow> kCollectiveColumns[] = {
      }},
     {"busbw_gbs",
      [](const CollectiveRow& row) { return BandwidthOf(row, row.operation.bus_factor); }},
-    {"mean_rank_us", [](const CollectiveRow& row) { return row.ranks.mean_us(); }},
+    {"mean_rank_us", [](const CollectiveRow& row) { return InUs(row.ranks.mean()); }},
     {"min_rank_us", [](const CollectiveRow& row) { return InUs(Duration{row.ranks.shortest_ps}); }},
     {"max_rank_us", [](const CollectiveRow& row) { return InUs(Duration{row.ranks.longest_ps}); }},
     {"straggler_us",
      [](const CollectiveRow& row) { return InUs(row.ranks.end - row.ranks.first_end); }},
     {"straggler_ratio",
      [](const CollectiveRow& row) {
-       return static_cast<double>(row.ranks.longest_ps) * 1e-6 / row.ranks.mean_us();
+       const double ranks = static_cast<double>(row.ranks.ranks);
+       return static_cast<double>(row.ranks.longest_ps) * ranks /
+              static_cast<double>(row.ranks.time_ps);
      }},
     {"slowest_rank", [](const CollectiveRow& row) { return row.ranks.slowest; }},
     {"messages",

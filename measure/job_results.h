@@ -28,8 +28,12 @@ namespace heddle {
 struct JobFigures {
   uint32_t number = 0;
   std::string label;
-  std::optional<double> mean_iter_us;
-  std::optional<double> p99_iter_us;
+  std::string operation;   // If each iteration is one collective.
+  int64_t iterations = 0;  // The measured ones that were finished.
+  std::optional<Duration> mean_iter;
+  std::optional<Duration> p99_iter;
+  std::optional<Duration> straggler;  // From the first rank's end to the last one's; the mean.
+  std::optional<double> algbw_gbs;
   std::optional<double> busbw_gbs;
   std::optional<double> neighbour_cost;  // See jobs.csv.
 };
@@ -49,9 +53,7 @@ class JobResults final : public Instrument, public FlowObserver {
         spreads_(spreads) {}
 
   // The mean iteration of each job without its neighbours, by its number less 1.
-  void SetAlone(std::vector<std::optional<double>> mean_iter_us) {
-    alone_us_ = std::move(mean_iter_us);
-  }
+  void SetAlone(std::vector<std::optional<Duration>> mean_iter) { alone_ = std::move(mean_iter); }
 
   void OnEnd(const FlowRecord& record) override;
   void Finish(Time end, RunNotes& notes) override;
@@ -62,7 +64,7 @@ class JobResults final : public Instrument, public FlowObserver {
  private:
   int64_t RetransmissionsOf(const Job& job, size_t iteration, size_t collective) const;
   // Adds to `notes` what measured jobs wait for that have not finished.
-  void NoteWaits(RunNotes& notes) const;
+  void NoteWaits(Time end, RunNotes& notes);
 
   const std::span<const std::unique_ptr<Job>> jobs_;
   const std::vector<HostJobs*>& hosts_;
@@ -70,7 +72,8 @@ class JobResults final : public Instrument, public FlowObserver {
   const PercentileMethod percentiles_;
   const bool may_detour_;
   const bool spreads_;
-  std::vector<std::optional<double>> alone_us_;
+  std::vector<std::optional<Duration>> alone_;
+  std::vector<Time> last_arrivals_;  // Of messages over the network, by job; 0: none.
   // By job, iteration and collective; only those with retransmissions.
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, int64_t> retransmissions_;
   std::vector<JobFigures> figures_;

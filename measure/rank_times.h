@@ -12,6 +12,17 @@
 
 namespace heddle {
 
+// The mean of `count` times that add up to `sum_ps`, rounded to the picosecond.
+constexpr Duration MeanTime(int64_t sum_ps, int64_t count) {
+  const int64_t rest = sum_ps % count;
+  return Duration{sum_ps / count + (rest >= count - rest ? 1 : 0)};
+}
+
+// In 10^9 bytes per second.
+constexpr double GigabytesPerSecond(int64_t bytes, Duration time) {
+  return static_cast<double>(bytes) * 1e3 / static_cast<double>(time.ps);
+}
+
 struct RankTimes {
   Time begin = kNever;
   Time end{0};
@@ -39,9 +50,7 @@ struct RankTimes {
   }
 
   Duration time() const { return end - begin; }
-  double mean_us() const {
-    return static_cast<double>(time_ps) * 1e-6 / static_cast<double>(ranks);
-  }
+  Duration mean() const { return MeanTime(time_ps, ranks); }
 };
 
 }  // namespace heddle

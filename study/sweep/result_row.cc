@@ -33,6 +33,25 @@ std::vector<double> Slowdowns(const ParsedCsv& table, size_t row) {
   return numbers;
 }
 
+std::vector<JobTableRow> JobsOf(const FlatJson& json) {
+  std::vector<JobTableRow> jobs;
+  for (size_t i = 0;; ++i) {
+    const std::string job = fmt::format("jobs[{}].", i);
+    if (!json.contains(job + "job")) return jobs;
+    const auto number = [&](std::string_view name) {
+      return NumberFrom<double>(FindText(json, fmt::format("{}{}", job, name)));
+    };
+    jobs.push_back({.number = NumberFrom<uint32_t>(FindText(json, job + "job")).value_or(0),
+                    .label = FindText(json, job + "label"),
+                    .iterations = Whole(FindText(json, job + "iterations")),
+                    .mean_us = number("mean_iter_us"),
+                    .p99_us = number("p99_iter_us"),
+                    .straggler_us = number("straggler_us"),
+                    .algbw_gbs = number("algbw_gbs"),
+                    .busbw_gbs = number("busbw_gbs")});
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<TableRow> ReadTableRow(const std::filesystem::path& run, const std::string& label) {
@@ -44,7 +63,7 @@ absl::StatusOr<TableRow> ReadTableRow(const std::filesystem::path& run, const st
     return absl::DataLossError((run / "summary.csv").string() + ": lacks columns");
   }
   const FlatJson& json = results->summary_json;
-  TableRow row{.label = label, .summary = {}};
+  TableRow row{.label = label, .summary = {}, .jobs = JobsOf(json)};
   for (size_t i = 0; i < table.rows(); ++i) {
     ClassSummary summary{.set = std::string(table.At(i, 0)),
                          .label = std::string(table.At(i, 1)),

@@ -14,13 +14,24 @@
 #include <string>
 #include <vector>
 
+#include "experiment/resolved.h"
+#include "experiment/results.h"
+#include "experiment/warnings.h"
+#include "measure/delivery_tap.h"
+#include "measure/rank_times.h"
+#include "measure/table.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/halved_windows.h"
 #include "tests/support/thread_counts.h"
 
 namespace heddle::collectives_test {
 
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
 
 std::string CollectiveOn(int ranks, const std::string& job) {
   return OnAStar(ranks, fmt::format("kind: collective, ranks: {}, {}", ranks, job));
@@ -167,6 +178,286 @@ TEST(JobResultsTest, AreTheTimesOfIterations) {
   EXPECT_EQ(collectives.Integer(2, "retx"), 0);
 }
 
+// Times are exact to the picosecond, without trailing zeros; means are those of whole picoseconds.
+TEST(JobResultsTest, TimesAreExactDecimals) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      CollectiveOn(7,
+                   "op: all_reduce, size: 70001B, algorithm: double_tree, reduce_rate: 37Gbps, "
+                   "iterations: 4, warm_up: 1, jitter: 3us")));
+  for (const char* file : {"jobs.csv", "iterations.csv", "collectives.csv"}) {
+    const CsvTable table(run.files.series.at(file));
+    ASSERT_GE(table.rows.size(), 1u);
+    for (const std::string& column : table.header) {
+      if (!column.ends_with("_us")) continue;
+      for (size_t row = 0; row < table.rows.size(); ++row) {
+        EXPECT_THAT(table.At(row, column), MatchesRegex("([0-9]+(\\.[0-9]{0,5}[1-9])?)?"))
+            << file << " " << column;
+      }
+    }
+  }
+  const CsvTable iterations(run.files.series.at("iterations.csv"));
+  ASSERT_EQ(iterations.rows.size(), 4u);
+  std::vector<int64_t> times;
+  int64_t sum = 0;
+  for (size_t i = 1; i < 4; ++i) {
+    times.push_back(iterations.Integer(i, "end_ps") - iterations.Integer(i, "start_ps"));
+    sum += times.back();
+  }
+  std::ranges::sort(times);
+  const auto text = [](int64_t ps) {
+    std::string exact;
+    AppendExact(exact, ps, 6);
+    return exact;
+  };
+  const CsvTable jobs(run.files.series.at("jobs.csv"));
+  EXPECT_NE(sum % 3, 0) << "the mean is no whole number, so that rounding is tested";
+  EXPECT_EQ(jobs.At(0, "mean_iter_us"), text((2 * sum + 3) / 6));
+  EXPECT_EQ(jobs.At(0, "p50_iter_us"), text(times[1]));
+  EXPECT_EQ(jobs.At(0, "min_iter_us"), text(times[0]));
+  EXPECT_EQ(jobs.At(0, "max_iter_us"), text(times[2]));
+  // 0.98 of the way from the second to the third.
+  EXPECT_EQ(jobs.At(0, "p99_iter_us"), text(times[1] + (98 * (times[2] - times[1]) + 50) / 100));
+}
+
+TEST(MeanTimeTest, RoundsToThePicosecond) {
+  EXPECT_EQ(MeanTime(10, 4), Duration{3});
+  EXPECT_EQ(MeanTime(9, 4), Duration{2});
+  EXPECT_EQ(MeanTime(11, 4), Duration{3});
+  EXPECT_EQ(MeanTime(10, 3), Duration{3});
+  EXPECT_EQ(MeanTime(11, 3), Duration{4});
+  EXPECT_EQ(MeanTime(0, 3), Duration{0});
+  EXPECT_EQ(MeanTime(9'000'000'000'000'000'001, 2), Duration{4'500'000'000'000'000'001});
+}
+
+// What a job without a finished iteration has not got is left empty; what the schedule says is
+// there.
+TEST(JobResultsTest, AJobThatFinishesNoIterationHasEmptyCells) {
+  const FinishedRun run = RunExperiment(
+      ExperimentFrom(CollectiveOn(4, "op: all_reduce, size: 400000B, start: 1us, iterations: 2") +
+                     "measure: {t_max: 30us}\n"));
+  const CsvTable jobs(run.files.series.at("jobs.csv"));
+  EXPECT_EQ(jobs.At(0, "start_ps"), "1000000");
+  EXPECT_EQ(jobs.At(0, "measured"), "0");
+  for (const char* column : {"end_ps", "mean_iter_us", "p50_iter_us", "p99_iter_us", "max_iter_us",
+                             "min_iter_us", "slowdown", "compute_us", "exposed_comm_us",
+                             "max_exposed_comm_us", "algbw_gbs", "busbw_gbs"}) {
+    EXPECT_EQ(jobs.At(0, column), "") << column;
+  }
+  EXPECT_DOUBLE_EQ(jobs.Real(0, "ideal_iter_us"), static_cast<double>(6 * X(100)) * 1e-6);
+  EXPECT_EQ(jobs.Integer(0, "messages"), 24);
+  const FinishedRun never = RunExperiment(ExperimentFrom(
+      CollectiveOn(4, "op: all_reduce, size: 400000B, gap: 1ms") + "measure: {t_max: 30us}\n"));
+  EXPECT_EQ(CsvTable(never.files.series.at("jobs.csv")).At(0, "start_ps"), "");
+  EXPECT_THAT(never.result.notes.warnings, ElementsAre(HasSubstr("rank 0 has not begun")));
+}
+
+// The first of several iterations counts for the end, if the second one was cut off.
+TEST(JobResultsTest, AJobEndsWithItsLastFinishedIteration) {
+  const int64_t length = 6 * X(100) + 5 * kAck;
+  const FinishedRun run = RunExperiment(
+      ExperimentFrom(CollectiveOn(4, "op: all_reduce, size: 400000B, iterations: 2, gap: 1us") +
+                     "measure: {t_max: 100us}\n"));
+  const CsvTable jobs(run.files.series.at("jobs.csv"));
+  EXPECT_EQ(jobs.Integer(0, "measured"), 1);
+  EXPECT_EQ(jobs.Integer(0, "end_ps"), 1'000'000 + length);
+}
+
+// --- Links that fail ---
+
+// The link of host 2 is down for 1 ms, while rank 1's and rank 2's messages of step 1 are on their
+// way and none of their packets has arrived. A timeout comes 400 us after the last packet was sent.
+// The third one is the first after the link's return; the rest of the ring then follows as usual.
+// So the failure costs three timeouts, each behind 99 packets.
+TEST(CollectiveTest, ALinkThatReturnsCostsTimeouts) {
+  const FinishedRun run =
+      RunExperiment(ExperimentFrom(CollectiveOn(4, "op: all_reduce, size: 400000B") +
+                                       "schedule:\n"
+                                       "  - {at: 11500ns, links: [host2-leaf0], state: down}\n"
+                                       "  - {at: 1011500ns, links: [host2-leaf0], state: up}\n",
+                                   {"transport.rto=400us"}));
+  EXPECT_FALSE(run.result.cut_short);
+  EXPECT_EQ(run.result.unfinished, 0);
+  EXPECT_EQ(CsvTable(run.files.flows).rows.size(), 24u);
+  EXPECT_EQ(LastArrival(CsvTable(run.files.flows)),
+            6 * X(100) + 5 * kAck + 3 * (400'000'000 + 99 * 83'840));
+  EXPECT_TRUE(run.result.notes.warnings.empty());
+  const CsvTable collectives(run.files.series.at("collectives.csv"));
+  ASSERT_EQ(collectives.rows.size(), 1u);
+  EXPECT_EQ(collectives.At(0, "cct_us"), "1287.73152");
+  // Failures do not count in the ideal time. Where messages may take other paths, each bound is one
+  // of floating-point numbers, and a picosecond lower for safety.
+  EXPECT_EQ(collectives.At(0, "ideal_us"), "62.807034");
+  // Steps 1, 2 and 3 to rank 2 and step 1 from it are sent four times.
+  EXPECT_GE(collectives.Integer(0, "retx"), 4 * 3 * 100);
+}
+
+// --- Jobs that do not finish ---
+
+std::vector<std::string> WarningsOf(const Experiment& experiment, const FinishedRun& run) {
+  return heddle::WarningsOf(experiment, run.result, Summarise(experiment, run.result));
+}
+
+// The link of host 2 fails in step 1 and stays down. Rank 0's and rank 1's messages of that step
+// still arrive; rank 2 misses its own, and so on round the ring.
+TEST(StuckJobTest, TellsWhatEachRankWaitsFor) {
+  const Experiment experiment =
+      ExperimentFrom(CollectiveOn(4, "op: all_reduce, size: 400000B") +
+                     "schedule: [{at: 15us, links: [host2-leaf0], state: down}]\n"
+                     "measure: {t_max: 5ms}\n");
+  const FinishedRun run = RunExperiment(experiment);
+  EXPECT_THAT(
+      run.result.notes.warnings,
+      ElementsAre(
+          "job 1: 4 of 4 ranks have not finished; the job stands still: no message has arrived "
+          "since 31.413us; "
+          "rank 2 waits for the message of step 1 from rank 1 (100000 bytes), sent at 10.468us "
+          "as flow 5, which has not arrived; "
+          "rank 3 waits for the message of step 1 from rank 2 (100000 bytes), sent at 10.468us "
+          "as flow 6, which has not arrived; "
+          "rank 0 waits for the message of step 2 from rank 3 (100000 bytes), which has not been "
+          "sent; "
+          "rank 1 waits for the message of step 3 from rank 0 (100000 bytes), which has not been "
+          "sent"));
+  const std::vector<std::string> warnings = WarningsOf(experiment, run);
+  EXPECT_THAT(warnings, Contains("t_max ends the run at 5ms, before all jobs have finished"));
+  EXPECT_THAT(warnings, Not(Contains(HasSubstr("all flows have started"))));
+}
+
+// A job that t_max cuts off while its messages still arrive does not stand still.
+TEST(StuckJobTest, TellsAJobThatIsCutOffFromOneThatStandsStill) {
+  const FinishedRun run =
+      RunExperiment(ExperimentFrom(CollectiveOn(4, "op: all_reduce, size: 400000B, iterations: 2") +
+                                   "measure: {t_max: 90us}\n"));
+  EXPECT_THAT(run.result.notes.warnings,
+              ElementsAre(AllOf(HasSubstr("; its last message arrived at "),
+                                HasSubstr("rank 0 in iteration 1 waits for the message of step 2 "
+                                          "from rank 3 (100000 bytes), sent at "))));
+}
+
+// All kinds of collectives name the messages that the dead host does not get or send. The ranks of
+// other hosts that need none of them finish.
+TEST(StuckJobTest, NamesTheMessagesOfEveryAlgorithm) {
+  const auto warning = [](const std::string& job) {
+    const FinishedRun run =
+        RunExperiment(ExperimentFrom(CollectiveOn(8, job) +
+                                     "schedule: [{at: 0ps, links: [host3-leaf0], state: down}]\n"
+                                     "measure: {t_max: 5ms}\n"));
+    EXPECT_EQ(run.result.notes.warnings.size(), 1u);
+    return run.result.notes.warnings.empty() ? "" : run.result.notes.warnings.front();
+  };
+  EXPECT_THAT(warning("op: broadcast, size: 100000B"),
+              AllOf(HasSubstr("2 of 8 ranks have not finished"),
+                    HasSubstr("rank 3 waits for the message of step 1 from rank 1 (100000 bytes), "
+                              "sent at "),
+                    HasSubstr("rank 7 waits for the message of step 2 from rank 3 (100000 bytes), "
+                              "which has not been sent")));
+  // 7, 3, {5, 1}: the mirrored tree; in the first one, 3 is a leaf below 2.
+  EXPECT_THAT(warning("op: all_reduce, size: 200000B, algorithm: tree"),
+              AllOf(HasSubstr("8 of 8 ranks"),
+                    HasSubstr("rank 2 waits for the message of step 0 from rank 3 (200000 bytes), "
+                              "sent at 0ps as flow 3, which has not arrived"),
+                    HasSubstr("rank 3 waits for the message of step 1 from rank 2 (200000 bytes), "
+                              "which has not been sent"),
+                    HasSubstr("rank 4 waits for the message of step 0 from rank 2 (200000 bytes), "
+                              "which has not been sent")));
+  EXPECT_THAT(warning("op: all_to_all, size: 800000B"),
+              AllOf(HasSubstr("rank 0 waits for the message of step 4 from rank 3 (100000 bytes), "
+                              "sent at 0ps as flow 25, which has not arrived; "),
+                    HasSubstr("rank 3 waits for the message of step 2 from rank 0 (100000 bytes), "
+                              "sent at 0ps as flow 2, which has not arrived, and for 6 more; ")));
+  EXPECT_THAT(warning("op: all_to_all, size: 800000B, algorithm: rail, group_size: 2"),
+              AllOf(HasSubstr("rank 3 waits for the message of step 0 from rank 2 (100000 bytes), "
+                              "sent at "),
+                    HasSubstr("rank 1 waits for the message of step 1 from rank 3 (")));
+  EXPECT_THAT(warning("op: all_to_all, size: 800000B, window: 1"),
+              HasSubstr("rank 2 waits for the message of step 6 from rank 3 (100000 bytes), which "
+                        "has not been sent"));
+  // A graph: its operations are parts in rings.
+  EXPECT_THAT(warning("op: all_reduce, size: 800000B, algorithm: hierarchical, group_size: 2"),
+              AllOf(HasSubstr("2:op0 waits for the message of step 0 from rank 3 (400000 bytes), "
+                              "sent at 0ps as flow "),
+                    HasSubstr("2:op1 waits for 2:op0")));
+}
+
+// Host 1 receives, but nothing that it sends arrives. Its message has come, so it has finished;
+// rank 0 never learns of that, and so never sends to rank 2.
+TEST(StuckJobTest, NamesAMessageOfARanksOwnThatIsNotAcknowledged) {
+  const std::string file = ::testing::TempDir() + "heddle_stuck_matrix.csv";
+  std::ofstream(file) << "0,1000,1000\n0,0,0\n0,0,0\n";
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      CollectiveOn(3, "op: all_to_all, window: 1, matrix: " + file) +
+      "schedule: [{at: 0ps, links: [host1-leaf0], direction: up, state: down, silent: true}]\n"
+      "measure: {t_max: 5ms}\n"));
+  std::filesystem::remove(file);
+  EXPECT_THAT(run.result.notes.warnings,
+              ElementsAre(AllOf(
+                  HasSubstr("job 1: 2 of 3 ranks have not finished; the job stands still"),
+                  HasSubstr("; rank 0 waits until its message of step 0 to rank 1 (1000 bytes) is "
+                            "finished, sent at 0ps as flow 0; "),
+                  HasSubstr("; rank 2 waits for the message of step 1 from rank 0 (1000 bytes), "
+                            "which has not been sent"))));
+}
+
+// Of the operations of a training step, those come first that wait for a message under way.
+TEST(StuckJobTest, NamesWhatATrainingStepWaitsFor) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      OnAStar(4,
+              "kind: training, ranks: 4, model: {layers: 4, hidden: 256, ffn: 512, kv_hidden: 256, "
+              "vocab: 1000, seq: 128, micro_batches: 2}, parallel: {data: 2, pipeline: 2}") +
+      "schedule: [{at: 0ps, links: [host2-leaf0], state: down}]\n"
+      "measure: {t_max: 20ms}\n"));
+  EXPECT_THAT(
+      run.result.notes.warnings,
+      ElementsAre(AllOf(HasSubstr("; 22 of their operations are unfinished: 2:op0 waits for "
+                                  "the message of step 1 from rank 0 (65536 bytes), sent "
+                                  "at "),
+                        HasSubstr("; 2:forward waits for 2:op0; "))));
+}
+
+// The barrier of an iteration has messages of its own.
+TEST(StuckJobTest, NamesTheMessagesOfABarrier) {
+  const int64_t length = 6 * X(100) + 5 * kAck;
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      CollectiveOn(4, "op: all_reduce, size: 400000B, iterations: 2, between: barrier") +
+      fmt::format("schedule: [{{at: {}ps, links: [host2-leaf0], state: down}}]\n"
+                  "measure: {{t_max: 5ms}}\n",
+                  length + 100'000)));
+  EXPECT_THAT(run.result.notes.warnings,
+              ElementsAre(AllOf(HasSubstr("rank 3 in iteration 0 waits for the message of step 0 "
+                                          "of the barrier from rank 2 (1 bytes), sent at "),
+                                HasSubstr("stands still"))));
+}
+
+// --- The table ---
+
+TEST(JobTableTest, FollowsThatOfFlows) {
+  const Experiment experiment = ExperimentFrom(CollectiveOn(
+      4, "op: all_reduce, size: 400000B, iterations: 3, warm_up: 1, gap: 10us, label: mine"));
+  const FinishedRun run = RunExperiment(experiment);
+  const std::vector<ClassSummary> summary = Summarise(experiment, run.result);
+  const std::string table = FormatTable({RowOf("ecmp", summary, run.result)});
+  EXPECT_THAT(table, HasSubstr("Slowdown (FCT over ideal FCT)"));
+  EXPECT_THAT(
+      table,
+      HasSubstr("\n"
+                "Jobs: iterations in us, bandwidth in GB/s; spread: from the first rank's end to "
+                "the last's\n"
+                "     job    iterations |     mean      p99 |  algbw  busbw |   spread\n"
+                "ecmp 1 mine          2 |     62.8     62.8 |   6.37   9.55 |     0.00\n"));
+  const Experiment flows = ExperimentFrom(OnAStar(4, "kind: permutation, size: 10KB"));
+  const FinishedRun without = RunExperiment(flows);
+  EXPECT_THAT(FormatTable({RowOf("ecmp", Summarise(flows, without.result), without.result)}),
+              Not(HasSubstr("Jobs")));
+}
+
+TEST(JobTableTest, HasDashesForWhatIsNotThere) {
+  const Experiment experiment = ExperimentFrom(CollectiveOn(4, "op: barrier"));
+  const FinishedRun run = RunExperiment(experiment);
+  const std::string table =
+      FormatTable({RowOf("x", Summarise(experiment, run.result), run.result)});
+  EXPECT_THAT(table, HasSubstr(" |      -      - |     0.00\n"));
+}
+
 TEST(JobResultsTest, AnIdealTimeIsNeverLongerThanTheRun) {
   // All-to-all keeps the NICs busy, so the bytes of a host bound it: 700 packets and the rest of
   // the last one's way. Broadcast is bound by its chain.
@@ -200,13 +491,36 @@ constexpr const char* kMixed =
     "  - {kind: poisson, sizes: small, load: 0.2, flows: 30}\n"
     "measure: {queueing: true, link_classes: true, record: {queues: 20us}}\n";
 
-TEST(CollectiveTest, ThreadsDoNotChangeResults) {
+// Neither threads nor shorter windows nor taps on all hosts change results, and run.yaml repeats
+// them.
+void ExpectTheSameHowever(const Experiment& experiment, const RunFiles& files) {
+  for (const int threads : ThreadCounts({2, 3, 8})) {
+    EXPECT_TRUE(RunExperiment(experiment, threads).files == files) << threads;
+  }
+  Fingerprint before;
+  for (const int threads : ThreadCounts({1, 3})) {
+    SCOPED_TRACE(threads);
+    HalvedWindows halved;
+    SimulationOptions options;
+    options.threads = threads;
+    options.instruments = {&halved};
+    EXPECT_TRUE(RunExperiment(experiment, options).files == files) << "halved windows";
+    DeliveryTaps taps;
+    options.instruments = {&taps};
+    EXPECT_TRUE(RunExperiment(experiment, options).files == files) << "taps";
+    EXPECT_GT(taps.Sum().deliveries, 0);
+    if (before == Fingerprint()) before = taps.Sum();
+    EXPECT_TRUE(taps.Sum() == before);
+  }
+  const std::string run_yaml = experiment.Resolved() + ResolvedYaml(ResolvedOf(experiment));
+  EXPECT_TRUE(RunExperiment(ExperimentFrom(run_yaml)).files == files) << "run.yaml";
+}
+
+TEST(CollectiveTest, ThreadsWindowsAndTapsDoNotChangeResults) {
   const Experiment experiment = ExperimentFrom(kMixed);
   const FinishedRun one = RunExperiment(experiment);
   EXPECT_GT(CsvTable(one.files.flows).rows.size(), 16u * 30 * 2 * 3);
-  for (const int threads : ThreadCounts({2, 3})) {
-    EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << threads;
-  }
+  ExpectTheSameHowever(experiment, one.files);
 }
 
 TEST(CollectiveTest, RanksOfOneHostUseTheirOwnLink) {
@@ -328,6 +642,21 @@ TEST(CollectiveTimesTest, AConnectionCanWaitForItsAcks) {
   EXPECT_EQ(TimeOf(2, chain + ", unfinished: 8"), X(80));
 }
 
+// Two chunks of 512 KiB: 524 packets of 1048 bytes on the wire and one of 336. Alone, a chunk takes
+// X; the second one arrives at rank 1 a chunk's transmission later. There, its ACK waits for the
+// last packet of the first chunk, which left behind an ACK, too, and goes before the second chunk.
+TEST(CollectiveTimesTest, NcclBroadcastsChunksAlongAChain) {
+  constexpr int64_t kPacket = 83'840;
+  constexpr int64_t kRest = 26'880;
+  constexpr int64_t kChunk = 524 * kPacket + kRest;
+  constexpr int64_t kAlone = 2'000'000 + kPacket + kChunk;
+  const std::string job = "op: broadcast, preset: nccl, channels: 1, size: ";
+  EXPECT_EQ(TimeOf(3, job + "512KiB"), 2 * kAlone + kAck);
+  EXPECT_EQ(TimeOf(3, job + "1MiB"), 2 * kAlone + kChunk + 2 * kAck);
+  EXPECT_EQ(TimeOf(3, job + "1MiB"), 136'054'400);
+  EXPECT_EQ(TimeOf(4, job + "512KiB"), 3 * kAlone + 2 * kAck);
+}
+
 TEST(CollectiveTest, RailsMergeWhatAServerSends) {
   // Sixteen ranks on four hosts: a rank sends one message of four blocks to each other host.
   const FinishedRun run = RunExperiment(ExperimentFrom(CollectiveOn(
@@ -382,7 +711,7 @@ TEST(ServersTest, AreTheGroupsOfHierarchicalAlgorithms) {
             16 * 3 * (3 + 1) * 10'000);
 }
 
-TEST(ServersTest, NeitherThreadsNorWindowsChangeResults) {
+TEST(ServersTest, NeitherThreadsNorWindowsNorTapsChangeResults) {
   const Experiment experiment = ExperimentFrom(
       "topology: {kind: leaf_spine, leaves: 4, spines: 2, hosts_per_leaf: 8,\n"
       "  host_link: {rate: 100Gbps, delay: 500ns}, fabric_link: {rate: 100Gbps, delay: 500ns}}\n"
@@ -397,16 +726,7 @@ TEST(ServersTest, NeitherThreadsNorWindowsChangeResults) {
   const FinishedRun one = RunExperiment(experiment);
   EXPECT_EQ(one.result.unfinished, 0);
   EXPECT_GT(CsvTable(one.files.flows).rows.size(), 3u * 32 * 3 + 30);
-  for (const int threads : ThreadCounts({2, 3, 8})) {
-    EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << threads;
-  }
-  for (const int threads : ThreadCounts({1, 3})) {
-    HalvedWindows halved;
-    SimulationOptions options;
-    options.threads = threads;
-    options.instruments = {&halved};
-    EXPECT_TRUE(RunExperiment(experiment, options).files == one.files) << threads;
-  }
+  ExpectTheSameHowever(experiment, one.files);
 }
 
 struct Iterations {

@@ -217,7 +217,11 @@ TEST_F(TracesTest, NeitherThreadsNorWindowsChangeNews) {
     const FinishedRun other = RunExperiment(experiment, options);
     EXPECT_GT(other.result.windows, one.result.windows);
     EXPECT_TRUE(other.files == one.files) << threads;
+    DeliveryTaps taps;
+    options.instruments = {&taps};
+    EXPECT_TRUE(RunExperiment(experiment, options).files == one.files) << threads << ", taps";
   }
+  EXPECT_TRUE(RunExperiment(ExperimentFrom(experiment.Resolved())).files == one.files);
 }
 
 // --- Hosts with several links, servers with several hosts ---

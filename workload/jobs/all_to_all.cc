@@ -163,6 +163,15 @@ class AllToAll final : public Schedule {
   bool waits_for_sends() const override { return settings_.window < peers(); }
   // A matrix may have zeros.
   bool waits_for_all() const override { return settings_.is_even; }
+  std::vector<uint64_t> MissingAt(uint32_t rank, const HasArrived& has_arrived) const override {
+    std::vector<uint64_t> missing;
+    for (uint32_t src = 0; src < ranks(); ++src) {
+      if (src == rank || settings_.bytes(src, rank) == 0) continue;
+      const uint64_t index = uint64_t{src} * peers() + order_->PlaceOf(src, rank);
+      if (!has_arrived(index)) missing.push_back(index);
+    }
+    return missing;
+  }
   std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const override;
 
  private:

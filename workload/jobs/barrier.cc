@@ -55,6 +55,15 @@ class WithBarrier final : public Schedule {
   }
   bool waits_for_sends() const override { return work_->waits_for_sends(); }
   const Schedule& work() const override { return *work_; }
+  // Those of the barrier once the work is done; a graph's operations speak for themselves.
+  std::vector<uint64_t> MissingAt(uint32_t rank, const HasArrived& has_arrived) const override {
+    std::vector<uint64_t> missing = work_->MissingAt(rank, has_arrived);
+    if (!missing.empty()) return missing;
+    const uint64_t first = work_->slots();
+    missing = barrier_->MissingAt(rank, [&](uint64_t index) { return has_arrived(first + index); });
+    for (uint64_t& index : missing) index += first;
+    return missing;
+  }
   const GraphTables* graph() const override { return work_->graph(); }
   std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const override;
 

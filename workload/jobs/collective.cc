@@ -151,8 +151,8 @@ void CollectiveSettings::Declare(Fields& fields) {
              "all_reduce, broadcast: the buffer. all_gather: the whole result. reduce_scatter: the "
              "whole input. all_to_all: the bytes that one rank sends, its own block included.");
   fields.Choice("algorithm", algorithm, Algorithms(),
-                "How the ranks perform it. auto: ring; all_to_all: direct; broadcast: binomial; "
-                "barrier: dissemination.");
+                "How the ranks perform it. auto: ring; all_to_all: direct; broadcast: binomial, or "
+                "chain with preset nccl; barrier: dissemination.");
   fields.AddOr(
       "auto", "channels", channels, Between<int64_t>(1, 256),
       "Equal parts of the buffer that go through the algorithm at once. auto: 1, or as the "
@@ -193,7 +193,7 @@ void CollectiveSettings::Declare(Fields& fields) {
                  "direct: the messages of a mixture-of-experts layer. Takes the place of size.");
   fields.Choice("preset", preset, {{"none", Preset::kNone}, {"nccl", Preset::kNccl}},
                 "nccl: channels, chunk, window and the messages of a connection as NCCL has them; "
-                "ring, tree, double_tree, pat, direct.");
+                "ring, tree, double_tree, pat, chain, direct.");
   fields.Choice("protocol", protocol,
                 {{"simple", NcclProtocol::kSimple},
                  {"ll", NcclProtocol::kLl},
@@ -211,7 +211,9 @@ void CollectiveSettings::Declare(Fields& fields) {
 }
 
 Algorithm CollectiveSettings::chosen() const {
-  return algorithm == Algorithm::kAuto ? AlgorithmsOf(op).front() : algorithm;
+  if (algorithm != Algorithm::kAuto) return algorithm;
+  if (op == Op::kBroadcast && preset == Preset::kNccl) return Algorithm::kChain;
+  return AlgorithmsOf(op).front();
 }
 
 void CollectiveSettings::Check(uint32_t ranks, const ErrorAt& error) const {
@@ -229,7 +231,7 @@ void CollectiveSettings::Check(uint32_t ranks, const ErrorAt& error) const {
   if (IsInServers(chosen())) CheckServers(*this, ranks, error);
   if (preset == Preset::kNccl && nccl_shape() == NcclShape::kDirect &&
       chosen() != Algorithm::kDirect) {
-    error("preset", "nccl goes with ring, tree, double_tree, pat and direct");
+    error("preset", "nccl goes with ring, tree, double_tree, pat, chain and direct");
   }
   if (chosen() == Algorithm::kPairwise && !std::has_single_bit(ranks)) {
     error("algorithm",
@@ -439,12 +441,14 @@ NcclShape CollectiveSettings::nccl_shape() const {
       return NcclShape::kTree;
     case Algorithm::kPat:
       return NcclShape::kPat;
+    case Algorithm::kChain:
+      return NcclShape::kChain;
     default:
       return NcclShape::kDirect;
   }
 }
 
-CollectiveSettings CollectiveSettings::Resolved(uint32_t /*ranks*/, uint32_t server) const {
+CollectiveSettings CollectiveSettings::Resolved(uint32_t ranks, uint32_t server) const {
   CollectiveSettings its = *this;
   if (!its.group_size) its.group_size = server;
   if (preset == Preset::kNone) return its;
@@ -456,8 +460,13 @@ CollectiveSettings CollectiveSettings::Resolved(uint32_t /*ranks*/, uint32_t ser
   }
   if (!its.channels) its.channels = kNcclChannels;
   if (!its.chunk) {
-    its.chunk =
-        Bytes{NcclMessage(protocol, shape, size.count, *its.channels, op == Op::kReduceScatter)};
+    its.chunk = Bytes{NcclMessage({.protocol = protocol,
+                                   .shape = shape,
+                                   .bytes = size.count,
+                                   .channels = *its.channels,
+                                   .ranks = ranks,
+                                   .server = server,
+                                   .scatters = op == Op::kReduceScatter})};
   }
   return its;
 }

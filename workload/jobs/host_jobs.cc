@@ -184,6 +184,7 @@ class HostJobs::Rank final : public RankActions {
       case TimerKind::kLocalReceived: {
         const Job::Place place = local_received_.front();
         local_received_.pop_front();
+        OnClosed(place);
         return OnReceived(place);
       }
       case TimerKind::kNews: {
@@ -199,6 +200,12 @@ class HostJobs::Rank final : public RankActions {
   bool IsClosed(Job::Place place) {
     if (place.iteration < first_live_) return true;
     return LiveAt(place.iteration).Has(job_.schedule().OrdinalOf(place.index));
+  }
+
+  bool HasClosed(Job::Place place) const {
+    if (place.iteration < first_live_) return true;
+    const size_t live = place.iteration - first_live_;
+    return live < live_.size() && live_[live].Has(job_.schedule().OrdinalOf(place.index));
   }
 
   void OnClosed(Job::Place place) {
@@ -636,6 +643,9 @@ std::span<const HostJobs::Deed> HostJobs::DeedsOf(size_t place) const {
 }
 std::span<const HostJobs::PartTimes> HostJobs::PartsOf(size_t place) const {
   return ranks_[place]->parts();
+}
+bool HostJobs::IsClosed(size_t place, Job::Place message) const {
+  return ranks_[place]->HasClosed(message);
 }
 std::span<const RankProgram::OperationState> HostJobs::StatesOf(size_t place) const {
   return ranks_[place]->states();

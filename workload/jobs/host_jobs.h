@@ -116,6 +116,8 @@ class HostJobs final : public Application {
   // By part (GraphTables::PartOf), one iteration behind the other; empty if the schedule is no
   // graph.
   std::span<const PartTimes> PartsOf(size_t place) const;
+  // Returns true if the receiving half of a message to this rank has been closed.
+  bool IsClosed(size_t place, Job::Place message) const;
   // The operations of the iteration that has begun last; empty if the schedule is no graph.
   std::span<const RankProgram::OperationState> StatesOf(size_t place) const;
 

@@ -3,6 +3,7 @@
 #include "workload/jobs/nccl.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace heddle {
 namespace {
@@ -23,9 +24,32 @@ int64_t BufferOf(NcclProtocol protocol) {
   return 0;
 }
 
-// A ring's chunk has four steps of Simple, sent in two slices.
+// A ring's chunk has four steps of Simple, sent in two slices; that of a broadcast has one step.
 int64_t StepsOfMessage(NcclProtocol protocol, NcclShape shape) {
   return protocol == NcclProtocol::kSimple && shape == NcclShape::kRing ? 2 : 1;
+}
+
+int64_t PatMessage(const NcclCollective& its, int64_t message) {
+  const int64_t parts = its.channels * (its.scatters ? 16 : 32);
+  while (message > 64 * kKibibyte && message * parts > its.bytes) message /= 2;
+  return std::max(message, 64 * kKibibyte);
+}
+
+// Trees with LL128 have shorter chunks for small buffers, so that the chunks fill the tree's
+// levels: calcCollChunking() in NCCL's src/enqueue.cc. `chunk` is payload. NCCL halves a chunk as
+// long as it is above the limit, so the result may be below it; the divisions of bytes are whole,
+// and the other numbers are floats there, too.
+int64_t Ll128TreeChunk(const NcclCollective& its, int64_t chunk) {
+  const uint32_t servers = (its.ranks + its.server - 1) / its.server;
+  const float ranks_of_server = static_cast<float>(its.ranks) / static_cast<float>(servers);
+  const float levels = static_cast<float>(std::bit_width(servers)) + 0.1F * ranks_of_server;
+  const auto is_long = [&](float per_level, int64_t limit) {
+    const float chunks = static_cast<float>(its.bytes / (its.channels * chunk));
+    return chunks < levels * per_level / ranks_of_server && chunk > limit;
+  };
+  while (is_long(64, 128 * kKibibyte)) chunk /= 2;
+  while (is_long(16, 32 * kKibibyte)) chunk /= 2;
+  return chunk;
 }
 
 }  // namespace
@@ -42,13 +66,13 @@ int64_t NcclWireBytes(NcclProtocol protocol, int64_t bytes) {
   return bytes;
 }
 
-int64_t NcclMessage(NcclProtocol protocol, NcclShape shape, int64_t bytes, int64_t channels,
-                    bool scatters) {
-  int64_t message = BufferOf(protocol) / kSteps * StepsOfMessage(protocol, shape);
-  if (shape != NcclShape::kPat) return message;
-  const int64_t parts = channels * (scatters ? 16 : 32);
-  while (message > 64 * kKibibyte && message * parts > bytes) message /= 2;
-  return std::max(message, 64 * kKibibyte);
+int64_t NcclMessage(const NcclCollective& its) {
+  const int64_t message = BufferOf(its.protocol) / kSteps * StepsOfMessage(its.protocol, its.shape);
+  if (its.shape == NcclShape::kPat) return PatMessage(its, message);
+  if (its.shape == NcclShape::kTree && its.protocol == NcclProtocol::kLl128) {
+    return NcclWireBytes(its.protocol, Ll128TreeChunk(its, message / 128 * 120));
+  }
+  return message;
 }
 
 uint32_t NcclUnfinished(NcclProtocol protocol, NcclShape shape) {

@@ -34,6 +34,15 @@ class RailAllToAll final : public Schedule {
   uint64_t ArrivalsAt(uint32_t /*rank*/) const override { return PlacesOfRank(); }
   std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const override;
 
+  std::vector<uint64_t> MissingAt(uint32_t rank, const HasArrived& has_arrived) const override {
+    std::vector<uint64_t> missing;
+    for (uint64_t place = 0; place < PlacesOfRank(); ++place) {
+      const uint64_t index = SenderOf(rank, place) * PlacesOfRank() + place;
+      if (!has_arrived(index)) missing.push_back(index);
+    }
+    return missing;
+  }
+
   Message MessageOf(uint64_t index) const override {
     const uint32_t src = static_cast<uint32_t>(index / PlacesOfRank());
     uint64_t place = index % PlacesOfRank();
@@ -71,6 +80,17 @@ class RailAllToAll final : public Schedule {
   uint64_t Handed() const { return uint64_t{peers_} * others_; }
   uint64_t Sent() const { return uint64_t{others_} * parts_; }
   uint64_t PlacesOfRank() const { return Handed() + Sent() + peers_; }
+
+  // The rank that has its message of this place for `rank`.
+  uint64_t SenderOf(uint32_t rank, uint64_t place) const {
+    if (place >= Handed() && place < Handed() + Sent()) {
+      const uint64_t servers = ranks() - ((place - Handed()) / parts_ + 1) * settings_.server;
+      return (rank + servers) % ranks();
+    }
+    const uint64_t distance = (place < Handed() ? place / others_ : place - Handed() - Sent()) + 1;
+    const uint32_t g = settings_.server;
+    return rank / g * g + (rank % g + g - distance) % g;
+  }
 
   uint32_t PeerOf(uint32_t rank, uint32_t distance) const {
     const uint32_t g = settings_.server;

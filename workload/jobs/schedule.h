@@ -10,10 +10,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <set>
 #include <span>
+#include <vector>
 
 #include "core/units.h"
 #include "fabric/flow.h"
@@ -150,6 +152,15 @@ class Schedule {
   virtual bool waits_for_all() const { return false; }
 
   virtual std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const = 0;
+
+  // Messages that `rank` waits for in an iteration, given those to it that have arrived: what keeps
+  // it from going on, so none that others must come before. Not for every event: it may look at all
+  // messages of the rank. Schedules of graphs leave this to their operations.
+  using HasArrived = std::function<bool(uint64_t index)>;
+  virtual std::vector<uint64_t> MissingAt(uint32_t /*rank*/,
+                                          const HasArrived& /*has_arrived*/) const {
+    return {};
+  }
 
   // The schedule without the barrier that separates iterations, if it has one.
   virtual const Schedule& work() const { return *this; }

@@ -145,6 +145,18 @@ class Split final : public Schedule {
     return whole_->ArrivalsAt(rank) + more_arrivals_[rank];
   }
   bool waits_for_sends() const override { return whole_->waits_for_sends(); }
+  // Of each missing message, the first part that is not there.
+  std::vector<uint64_t> MissingAt(uint32_t rank, const HasArrived& has_arrived) const override {
+    const auto missing_part = [&](uint64_t index) {
+      uint64_t part = 0;
+      while (part < plans_[index].parts && has_arrived(index * most_ + part)) ++part;
+      return part;
+    };
+    std::vector<uint64_t> missing = whole_->MissingAt(
+        rank, [&](uint64_t index) { return missing_part(index) == plans_[index].parts; });
+    for (uint64_t& index : missing) index = index * most_ + missing_part(index);
+    return missing;
+  }
   std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const override;
   std::unique_ptr<RankProgram> BoundOf(uint32_t rank) const override;
 

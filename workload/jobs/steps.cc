@@ -58,6 +58,21 @@ uint64_t StepSchedule::ArrivalsAt(uint32_t rank) const {
   return count;
 }
 
+// Of each lane, the message of the first step that is not there.
+std::vector<uint64_t> StepSchedule::MissingAt(uint32_t rank, const HasArrived& has_arrived) const {
+  std::vector<uint64_t> missing;
+  for (size_t lane = 0; lane < settings_.lanes.size(); ++lane) {
+    const StepSettings::Lane& its = settings_.lanes[lane];
+    for (uint32_t step = 0; step < steps_; ++step) {
+      const StepAlgorithm::Transfer received = its.algorithm->RecvOf(rank, step, its.bytes);
+      if (!received.exists || has_arrived(IndexOf(lane, step, received.peer))) continue;
+      missing.push_back(IndexOf(lane, step, received.peer));
+      break;
+    }
+  }
+  return missing;
+}
+
 class StepSchedule::Program final : public RankProgram {
  public:
   Program(const StepSchedule& schedule, uint32_t rank)

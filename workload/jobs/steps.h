@@ -78,6 +78,7 @@ class StepSchedule final : public Schedule {
   uint64_t ArrivalsAt(uint32_t rank) const override;
   bool waits_for_sends() const override { return settings_.waits_for_sends; }
   bool waits_for_all() const override;
+  std::vector<uint64_t> MissingAt(uint32_t rank, const HasArrived& has_arrived) const override;
   std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const override;
 
  private:

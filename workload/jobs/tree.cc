@@ -145,6 +145,23 @@ class TreeSchedule final : public Schedule {
   bool waits_for_all() const override {
     return settings_.goes_up && settings_.goes_down && !settings_.reduce_rate;
   }
+  // Of each lane, those of the children, then that of the parent.
+  std::vector<uint64_t> MissingAt(uint32_t rank, const HasArrived& has_arrived) const override {
+    std::vector<uint64_t> missing;
+    for (size_t lane = 0; lane < settings_.lanes.size(); ++lane) {
+      const Tree& tree = *settings_.lanes[lane].tree;
+      const size_t before = missing.size();
+      if (settings_.goes_up) {
+        for (const uint32_t child : tree.ChildrenOf(rank)) {
+          if (!has_arrived(IndexOf(lane, kUp, child))) missing.push_back(IndexOf(lane, kUp, child));
+        }
+      }
+      const bool comes_down = settings_.goes_down && tree.ParentOf(rank).has_value();
+      if (missing.size() > before || !comes_down) continue;
+      if (!has_arrived(IndexOf(lane, kDown, rank))) missing.push_back(IndexOf(lane, kDown, rank));
+    }
+    return missing;
+  }
   std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const override;
 
  private:

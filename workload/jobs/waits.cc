@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "settings/quantity.h"
 #include "workload/jobs/graph_check.h"
 #include "workload/jobs/graph_tables.h"
 
@@ -31,10 +32,68 @@ struct At {
   friend auto operator<=>(const At&, const At&) = default;
 };
 
+// The messages of the ranks' last iterations, in words.
+class MessageWaits {
+ public:
+  MessageWaits(const Job& job, std::span<const RankState> ranks, const OpenMessages& open)
+      : job_(job), ranks_(ranks), open_(open) {}
+
+  // `index` is of the rank's own iteration.
+  bool HasArrived(uint32_t rank, uint64_t index) const {
+    const Job::Place place{ranks_[rank].iteration, index};
+    if (ranks_[rank].is_closed && ranks_[rank].is_closed(place)) return true;
+    const auto found = open_.find(job_.IdOf(place));
+    return found != open_.end() && found->second.has_arrived;
+  }
+
+  // Returns true if the message has left its sender and has not arrived.
+  bool IsUnderWay(uint32_t rank, uint64_t index) const {
+    const auto found = open_.find(job_.IdOf({ranks_[rank].iteration, index}));
+    return found != open_.end() && !found->second.has_arrived;
+  }
+
+  // "the message of step 2 from rank 1 (100000 bytes), which has not been sent"; the message is to
+  // `rank`.
+  std::string Describe(uint32_t rank, uint64_t index) const {
+    const Message message = job_.schedule().MessageOf(index);
+    const bool is_work = index < job_.schedule().work().slots();
+    return fmt::format("the message of step {}{} from rank {} ({} bytes), {}", message.step,
+                       is_work ? "" : " of the barrier", message.src, message.bytes,
+                       FateOf(rank, index, message));
+  }
+
+  // The first of `missing` that is under way, or the first.
+  std::string DescribeFirst(uint32_t rank, const std::vector<uint64_t>& missing) const {
+    const auto under_way =
+        std::ranges::find_if(missing, [&](uint64_t index) { return IsUnderWay(rank, index); });
+    std::string text = Describe(rank, under_way == missing.end() ? missing.front() : *under_way);
+    if (missing.size() > 1) text += fmt::format(", and for {} more", missing.size() - 1);
+    return text;
+  }
+
+ private:
+  std::string FateOf(uint32_t rank, uint64_t index, const Message& message) const {
+    const FlowId id = job_.IdOf({ranks_[rank].iteration, index});
+    const auto found = open_.find(id);
+    if (found != open_.end() && found->second.sent != kNever) {
+      return fmt::format("sent at {} as flow {}, which has not arrived",
+                         RoundedQuantity(found->second.sent - Time{}), id);
+    }
+    const bool is_local = job_.AreLocal(message.src, rank);
+    return is_local ? "which has not come over the server's link" : "which has not been sent";
+  }
+
+  const Job& job_;
+  const std::span<const RankState> ranks_;
+  const OpenMessages& open_;
+};
+
 class WaitGraph {
  public:
-  WaitGraph(const OperationGraph& graph, std::span<const RankState> ranks)
-      : graph_(graph), ranks_(ranks) {
+  WaitGraph(const GraphTables& tables, std::span<const RankState> ranks,
+            const MessageWaits& messages)
+      : tables_(tables), graph_(tables.graph()), ranks_(ranks), messages_(messages) {
+    const OperationGraph& graph = graph_;
     for (const Match& match : MatchMessages(graph)) {
       send_of_[{match.dst, match.receive}] = {match.src, match.send};
     }
@@ -70,6 +129,18 @@ class WaitGraph {
     return befores;
   }
 
+  // Returns true if `at` waits for a message that has been sent and has not arrived.
+  bool IsAtNetwork(At at) const {
+    if (StateOf(at) != State::kStarted || IsWildcard(at)) return false;
+    const auto is_under_way = [&](uint64_t slot) { return messages_.IsUnderWay(at.rank, slot); };
+    if (OperationOf(at).kind == Kind::kCollective) {
+      return std::ranges::any_of(MissingOf(at), is_under_way);
+    }
+    if (OperationOf(at).kind != Kind::kReceive) return false;
+    const At send = send_of_.at(at);
+    return is_under_way(tables_.SlotOf(send.rank, send.op));
+  }
+
   std::string Describe(At at) const {
     const std::string name = graph_.NameOf(at.rank, at.op);
     const std::vector<At> befores = BeforesOf(at);
@@ -84,15 +155,25 @@ class WaitGraph {
                          is_told ? "news, which is under way" : "its stream");
     }
     switch (OperationOf(at).kind) {
-      case Kind::kReceive:
+      case Kind::kReceive: {
+        const At send = send_of_.at(at);
+        const uint64_t slot = tables_.SlotOf(send.rank, send.op);
+        if (messages_.IsUnderWay(at.rank, slot)) {
+          return fmt::format("{} waits for {}", name, messages_.Describe(at.rank, slot));
+        }
         return fmt::format("{} waits for a message of rank {}, which is under way", name,
                            OperationOf(at).peer);
+      }
       case Kind::kSend:
         return fmt::format("{} waits until its message is finished", name);
       case Kind::kCompute:
         return fmt::format("{} computes", name);
       case Kind::kCollective:
         break;
+    }
+    const std::vector<uint64_t> missing = MissingOf(at);
+    if (!missing.empty()) {
+      return fmt::format("{} waits for {}", name, messages_.DescribeFirst(at.rank, missing));
     }
     return fmt::format("{} has begun, and so have all others of its group", name);
   }
@@ -114,6 +195,17 @@ class WaitGraph {
     const auto found =
         std::ranges::equal_range(order, op, {}, [&](uint32_t i) { return edges[i].after; });
     return {found.begin(), found.end()};
+  }
+
+  // The messages of a collective that this part of it waits for.
+  std::vector<uint64_t> MissingOf(At at) const {
+    const uint32_t collective = OperationOf(at).collective;
+    const uint64_t first = tables_.FirstSlotOf(collective);
+    std::vector<uint64_t> missing = graph_.collectives()[collective].schedule->MissingAt(
+        tables_.LocalRankOf(collective, at.rank),
+        [&](uint64_t index) { return messages_.HasArrived(at.rank, first + index); });
+    for (uint64_t& index : missing) index += first;
+    return missing;
   }
 
   const Operation& OperationOf(At at) const { return graph_.At(at.rank, at.op); }
@@ -190,8 +282,10 @@ class WaitGraph {
     }
   }
 
+  const GraphTables& tables_;
   const OperationGraph& graph_;
   const std::span<const RankState> ranks_;
+  const MessageWaits& messages_;
   std::map<At, At> send_of_;                      // By receive.
   std::vector<std::vector<uint32_t>> edges_;      // By rank: see OrderByAfter().
   std::vector<std::vector<uint32_t>> far_edges_;  // Likewise.
@@ -247,18 +341,100 @@ std::string NameOfCycle(const OperationGraph& graph, const std::vector<At>& cycl
   return fmt::format("{}", fmt::join(names, " -> "));
 }
 
+JobWaits WaitsOfGraph(const GraphTables& tables, std::span<const RankState> ranks,
+                      const MessageWaits& messages, size_t most) {
+  JobWaits result;
+  const WaitGraph waits(tables, ranks, messages);
+  std::vector<At> open = waits.open();
+  std::ranges::stable_partition(open, [&](At at) { return waits.IsAtNetwork(at); });
+  const size_t named = std::min(open.size(), most);
+  result.operations = static_cast<int64_t>(open.size());
+  for (const At& at : std::span(open).first(named)) result.first.push_back(waits.Describe(at));
+  result.has_more = named < open.size();
+  result.cycle = NameOfCycle(tables.graph(), FindCycle(waits));
+  return result;
+}
+
+// The ranks of a schedule that is no graph.
+class RankWaits {
+ public:
+  RankWaits(const Job& job, std::span<const RankState> ranks, const OpenMessages& open,
+            const MessageWaits& messages)
+      : job_(job), ranks_(ranks), open_(open), messages_(messages) {}
+
+  // Ranks that have not finished; first those to which a message is under way.
+  std::vector<uint32_t> Unfinished() const {
+    std::vector<bool> is_next(ranks_.size());
+    for (const auto& [id, message] : open_) {
+      if (!job_.Owns(id) || message.has_arrived) continue;
+      is_next[job_.schedule().MessageOf(job_.PlaceOf(id).index).dst] = true;
+    }
+    std::vector<uint32_t> unfinished;
+    for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+      if (!ranks_[rank].is_finished) unfinished.push_back(rank);
+    }
+    std::ranges::stable_partition(unfinished, [&](uint32_t rank) { return is_next[rank]; });
+    return unfinished;
+  }
+
+  std::string Describe(uint32_t rank) const {
+    const RankState& its = ranks_[rank];
+    if (!its.has_begun) return fmt::format("rank {} has not begun", rank);
+    const std::vector<uint64_t> missing = job_.schedule().MissingAt(
+        rank, [&](uint64_t index) { return messages_.HasArrived(rank, index); });
+    const std::string of = job_.settings().iterations > 1
+                               ? fmt::format("rank {} in iteration {}", rank, its.iteration)
+                               : fmt::format("rank {}", rank);
+    if (!missing.empty()) {
+      return fmt::format("{} waits for {}", of, messages_.DescribeFirst(rank, missing));
+    }
+    if (const std::optional<FlowId> own = OwnOpen(rank)) {
+      const Message message = job_.schedule().MessageOf(job_.PlaceOf(*own).index);
+      return fmt::format(
+          "{} waits until its message of step {} to rank {} ({} bytes) is finished, "
+          "sent at {} as flow {}",
+          of, message.step, message.dst, message.bytes,
+          RoundedQuantity(open_.at(*own).sent - Time{}), *own);
+    }
+    return fmt::format("{} has all its messages, and computes or waits to begin the next iteration",
+                       of);
+  }
+
+ private:
+  // The first message of its own that the rank may wait for.
+  std::optional<FlowId> OwnOpen(uint32_t rank) const {
+    if (!job_.schedule().waits_for_sends()) return std::nullopt;
+    for (const auto& [id, message] : open_) {
+      if (!job_.Owns(id) || message.sent == kNever) continue;
+      const Job::Place place = job_.PlaceOf(id);
+      const bool is_now = place.iteration == ranks_[rank].iteration;
+      if (is_now && job_.schedule().MessageOf(place.index).src == rank) return id;
+    }
+    return std::nullopt;
+  }
+
+  const Job& job_;
+  const std::span<const RankState> ranks_;
+  const OpenMessages& open_;
+  const MessageWaits& messages_;
+};
+
 }  // namespace
 
-JobWaits WaitsOf(const Job& job, std::span<const RankState> ranks, size_t most) {
-  JobWaits result;
+JobWaits WaitsOf(const Job& job, std::span<const RankState> ranks, const OpenMessages& open,
+                 size_t most) {
+  const MessageWaits messages(job, ranks, open);
   const GraphTables* tables = job.schedule().graph();
-  if (tables == nullptr) return result;
-  const WaitGraph waits(tables->graph(), ranks);
-  result.operations = static_cast<int64_t>(waits.open().size());
-  for (const At& at : std::span(waits.open()).first(std::min(waits.open().size(), most))) {
-    result.first.push_back(waits.Describe(at));
+  JobWaits result;
+  if (tables != nullptr) result = WaitsOfGraph(*tables, ranks, messages, most);
+  if (result.operations > 0) return result;
+  const RankWaits waits(job, ranks, open, messages);
+  const std::vector<uint32_t> unfinished = waits.Unfinished();
+  const size_t named = std::min(unfinished.size(), most);
+  for (const uint32_t rank : std::span(unfinished).first(named)) {
+    result.first.push_back(waits.Describe(rank));
   }
-  result.cycle = NameOfCycle(tables->graph(), FindCycle(waits));
+  result.has_more = named < unfinished.size();
   return result;
 }
 

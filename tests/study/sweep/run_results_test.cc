@@ -2,6 +2,7 @@
 
 #include "study/sweep/run_results.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,10 +10,13 @@
 #include <string>
 
 #include "experiment/checked_folder.h"
+#include "experiment/results.h"
+#include "experiment/run.h"
 #include "study/papers/run_tables.h"
 #include "study/sweep/point_rows.h"
 #include "study/sweep/result_row.h"
 #include "tests/support/command.h"
+#include "tests/support/experiment_kit.h"
 #include "tests/support/status.h"
 
 namespace heddle::run_results_test {
@@ -47,6 +51,23 @@ TEST_F(RunResultsTest, AreReadTogether) {
   EXPECT_EQ(results->queueing.rows(), 0u);
   EXPECT_EQ(ReadPointRows(run_.path())->rows.size(), 1u);
   EXPECT_EQ(ReadTableRow(run_.path(), "label")->label, "label");
+}
+
+// A sweep prints what each of its runs would have printed, jobs included.
+TEST(ReadTableRowTest, HasTheJobsOfTheRun) {
+  const TemporaryFolder folder;
+  for (const char* job : {"op: all_reduce, size: 70001B, iterations: 3, label: 'a \"b\"'",
+                          "op: barrier, iterations: 2, jitter: 1us"}) {
+    const Experiment experiment =
+        ExperimentFrom(OnAStar(4, fmt::format("kind: collective, ranks: 4, {}", job)));
+    const std::filesystem::path path = folder / "run";
+    const RunOutcome run = RunToFolder(experiment, {}, path, /*replace=*/true).value();
+    const auto read = ReadTableRow(path, run.row.label);
+    ASSERT_THAT(read, IsOk());
+    ASSERT_EQ(read->jobs.size(), 1u);
+    EXPECT_EQ(FormatTable({*read}), FormatTable({run.row}));
+    EXPECT_THAT(FormatTable({*read}), HasSubstr("Jobs: "));
+  }
 }
 
 TEST_F(RunResultsTest, ADamagedFileIsLostData) {

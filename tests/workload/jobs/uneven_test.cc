@@ -9,6 +9,8 @@
 #include <memory>
 #include <numeric>
 #include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/support/timed_play.h"
@@ -16,6 +18,7 @@
 #include "workload/jobs/barrier.h"
 #include "workload/jobs/collective.h"
 #include "workload/jobs/moe.h"
+#include "workload/jobs/nccl.h"
 #include "workload/jobs/rail_all_to_all.h"
 
 namespace heddle::uneven_test {
@@ -247,6 +250,74 @@ TEST(NcclTest, CutsMessagesAsTheProtocolDoes) {
       make(Algorithm::kTree, NcclProtocol::kSimple, 8 * kMebibyte)->Totals();
   EXPECT_EQ(tree.largest, kMebibyte / 2);
   EXPECT_EQ(make(Algorithm::kRing, NcclProtocol::kLl128, 120'000)->Totals().bytes, 6 * 128'000);
+}
+
+// By NCCL's calcCollChunking(): 576,000 bytes of payload at most, halved as long as there are fewer
+// chunks than 64 or 16 for each level of the tree. On the wire, 128 bytes carry 120.
+TEST(NcclTest, TreesOfLl128HaveShortChunksForSmallBuffers) {
+  constexpr int64_t kMebibyte = 1 << 20;
+  const auto message = [](int64_t bytes, uint32_t ranks, uint32_t server) {
+    return NcclMessage({.protocol = NcclProtocol::kLl128,
+                        .shape = NcclShape::kTree,
+                        .bytes = bytes,
+                        .channels = 2,
+                        .ranks = ranks,
+                        .server = server});
+  };
+  // 8 servers of one rank: 1 + 3 + 0.1 levels, so 262.4 and 65.6 chunks.
+  EXPECT_EQ(message(1024 * kMebibyte, 8, 1), 614'400);  // 932 chunks of 576,000.
+  EXPECT_EQ(message(256 * kMebibyte, 8, 1), 307'200);   // 233, then 466.
+  EXPECT_EQ(message(128 * kMebibyte, 8, 1), 153'600);   // 116, 233, 466.
+  EXPECT_EQ(message(16 * kMebibyte, 8, 1), 76'800);     // 116 of 72,000 are 65.6 or more.
+  EXPECT_EQ(message(8 * kMebibyte, 8, 1), 38'400);      // 58 of 72,000 are not.
+  EXPECT_EQ(message(kMebibyte, 8, 1), 19'200);          // NCCL stops below 32 KiB.
+  // 8 servers of 8 ranks: 1 + 3 + 0.8 levels, so 38.4 and 9.6 chunks.
+  EXPECT_EQ(message(64 * kMebibyte, 64, 8), 614'400);  // 58.
+  EXPECT_EQ(message(8 * kMebibyte, 64, 8), 76'800);    // 7, 14, 29 and 58 of 72,000.
+  EXPECT_EQ(message(kMebibyte, 64, 8), 38'400);        // 7, then 14 of 36,000.
+  // Neither rings nor other protocols.
+  EXPECT_EQ(NcclMessage({.protocol = NcclProtocol::kLl128, .bytes = kMebibyte, .channels = 2}),
+            614'400);
+  EXPECT_EQ(NcclMessage({.shape = NcclShape::kTree, .bytes = kMebibyte, .channels = 2}),
+            kMebibyte / 2);
+
+  CollectiveSettings settings = SettingsOf(Op::kAllReduce, Algorithm::kTree, kMebibyte);
+  settings.preset = CollectiveSettings::Preset::kNccl;
+  settings.protocol = NcclProtocol::kLl128;
+  // 1,118,482 bytes on the wire; half of them on each channel, in 29 pieces of 19,200 and the rest.
+  const ScheduleTotals totals = settings.Resolved(8, 1).Make(8, 1, 1)->Totals();
+  EXPECT_EQ(totals.largest, 19'200);
+  EXPECT_NEAR(totals.messages, 2 * 30 * 2 * 7, 1e-9);
+}
+
+// NCCL knows broadcasts along the ring alone, in chunks of one step.
+TEST(NcclTest, BroadcastsGoAlongTheRingInChunksOfAStep) {
+  constexpr int64_t kMebibyte = 1 << 20;
+  CollectiveSettings settings = SettingsOf(Op::kBroadcast, Algorithm::kAuto, 8 * kMebibyte);
+  EXPECT_EQ(settings.chosen(), Algorithm::kBinomial);
+  settings.preset = CollectiveSettings::Preset::kNccl;
+  EXPECT_EQ(settings.chosen(), Algorithm::kChain);
+  const auto totals = [&](NcclProtocol protocol) {
+    settings.protocol = protocol;
+    return settings.Resolved(4, 1).Make(4, 1, 1)->Totals();
+  };
+  // Two channels with 8 chunks each, over three hops.
+  EXPECT_EQ(totals(NcclProtocol::kSimple).largest, kMebibyte / 2);
+  EXPECT_EQ(totals(NcclProtocol::kSimple).messages, 2 * 8 * 3);
+  EXPECT_EQ(totals(NcclProtocol::kLl).largest, kMebibyte / 16);
+  EXPECT_EQ(totals(NcclProtocol::kLl).bytes, 2 * 3 * 8 * kMebibyte);
+  EXPECT_EQ(totals(NcclProtocol::kLl128).largest, 614'400);
+  EXPECT_EQ(NcclUnfinished(NcclProtocol::kSimple, NcclShape::kChain), 8u);
+  EXPECT_EQ(NcclUnfinished(NcclProtocol::kSimple, NcclShape::kRing), 4u);
+  // The latencies of a ring.
+  EXPECT_EQ(NcclStepLatency(NcclProtocol::kLl, NcclShape::kChain).network, 2700_ns);
+
+  std::string refused;
+  settings.algorithm = Algorithm::kBinomial;
+  settings.Resolved(4, 1).Check(4, [&](std::string_view key, const std::string& message) {
+    refused = std::string(key) + ": " + message;
+  });
+  EXPECT_EQ(refused, "preset: nccl goes with ring, tree, double_tree, pat, chain and direct");
 }
 
 TEST(NcclTest, AllToAllHasEightPeersAtOnce) {
