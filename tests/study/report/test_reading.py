@@ -8,6 +8,7 @@ import math
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
