@@ -636,6 +636,23 @@ TEST(TrafficMatrixTest, AddsUpToOneExabyteAtMost) {
   std::filesystem::remove(file);
 }
 
+// A file of 1 GiB with such a row would take 17 GiB.
+TEST(TrafficMatrixTest, RefusesARowThatNoSquareHas) {
+  const std::string file = ::testing::TempDir() + "heddle_matrix_wide.csv";
+  std::string row = "0";
+  for (int i = 1; i < 32'768; ++i) row += ",0";
+  const auto errors_of = [&](const std::string& text) {
+    std::ofstream(file) << text;
+    FilesRead files;
+    Diagnostics diagnostics;
+    EXPECT_EQ(ReadTrafficMatrix(file, "matrix", files, diagnostics), nullptr);
+    return diagnostics.Report();
+  };
+  EXPECT_THAT(errors_of("0\n" + row + ",0\n"), HasSubstr(":2:1: has more than 32768 cells"));
+  EXPECT_THAT(errors_of(row + "\n"), HasSubstr("has 1 rows of 32768 cells"));
+  std::filesystem::remove(file);
+}
+
 TEST(TrafficMatrixTest, ReportsAFewMistakesOfALongRow) {
   const std::string file = ::testing::TempDir() + "heddle_matrix_row.csv";
   std::string row = "x";

@@ -15,6 +15,9 @@ namespace heddle {
 namespace {
 
 constexpr size_t kMostMatrixBytes = size_t{1} << 30;
+// A file of kMostMatrixBytes has no more rows of as many cells, of two characters each.
+constexpr size_t kMostRanks = size_t{1} << 15;
+static_assert(2 * kMostRanks * kMostRanks > kMostMatrixBytes);
 constexpr int kMostMistakes = 20;
 // Far beyond any job, and far enough below 2^63 that no later sum or product overflows: protocols
 // add headers to each message, and totals count every cell.
@@ -30,12 +33,31 @@ std::optional<int64_t> ParseBytes(std::string_view cell) {
   return bytes;
 }
 
+// Finds a row that would take many times the file's length in memory, and could not be one of a
+// square.
+std::optional<int> LineOfTooManyCells(std::string_view text) {
+  int line = 1;
+  size_t cells = 1;
+  for (const char c : text) {
+    if (c == ',' && ++cells > kMostRanks) return line;
+    if (c != '\n') continue;
+    ++line;
+    cells = 1;
+  }
+  return std::nullopt;
+}
+
 class MatrixReader {
  public:
   MatrixReader(const std::string& file, Diagnostics& diagnostics)
       : file_(file), diagnostics_(diagnostics) {}
 
   std::shared_ptr<const std::vector<int64_t>> Read(std::string_view text) {
+    if (const auto line = LineOfTooManyCells(text)) {
+      line_ = *line;
+      Fail(fmt::format("has more than {} cells", kMostRanks));
+      return nullptr;
+    }
     CsvReader reader(text);
     while (mistakes_ < kMostMistakes && reader.Next()) {
       line_ = reader.line();
