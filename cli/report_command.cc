@@ -164,11 +164,16 @@ std::vector<std::string> CommandLine(const ReportArguments& arguments, const std
                                      const fs::path& package, const std::string& tables) {
   // -B: Python writes no compiled files beside the package. The first entry of its path would be
   // the current folder.
-  std::vector<std::string> words = {
-      python, "-B", "-c",
-      "import sys; sys.path[0] = sys.argv.pop(1); "
-      "from heddle_report.__main__ import main; sys.exit(main(sys.argv[1:]))",
-      package.string()};
+  std::vector<std::string> words = {python, "-B", "-c",
+                                    "import os, sys\n"
+                                    "sys.path[0] = sys.argv.pop(1)\n"
+                                    "try:\n"
+                                    " from heddle_report.__main__ import main\n"
+                                    "except (MemoryError, SystemError):\n"
+                                    " os.write(2, b'heddle: out of memory\\n')\n"
+                                    " os._exit(1)\n"
+                                    "sys.exit(main(sys.argv[1:]))",
+                                    package.string()};
   if (!arguments.out.empty()) words.push_back("--out=" + arguments.out);
   if (!arguments.figures.empty()) {
     words.push_back("--figures=" + arguments.figures);

@@ -44,6 +44,7 @@ Collected Collect(const SweepFolder& folder, const Plan& plan, bool with_stale,
   Collected collected;
   std::vector<std::string> columns;
   RemoveLeftOvers(into);
+  if (into == folder.path()) RemoveLeftOvers(into / "points");
   WholeFile points(into / "points.csv");
   Means means;
   for (const PlannedPoint& point : plan.points) {

@@ -466,6 +466,28 @@ TEST_F(SweepCommandTest, RemovesWhatKilledProcessesHaveLeft) {
   for (const std::string& file : kept) EXPECT_TRUE(fs::exists(folder_ / "expected" / file)) << file;
 }
 
+TEST_F(SweepCommandTest, CollectRemovesWhatKilledProcessesHaveLeft) {
+  Expected();
+  const std::vector<std::string> left = {".points.csv.aB3dE6", "points/.0123456789abcdef.lock",
+                                         "points/.aaaaaaaaaaaaaaaa.partial/flows.csv"};
+  const std::vector<std::string> kept = {"points/.bbbbbbbbbbbbbbbb.lock",
+                                         "points/.bbbbbbbbbbbbbbbb.partial/flows.csv"};
+  for (const char* run : {"aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb"}) {
+    fs::create_directory(folder_ / "expected/points" / fmt::format(".{}.partial", run));
+  }
+  for (const auto* files : {&left, &kept}) {
+    for (const std::string& file : *files) folder_.Write("expected/" + file, "half");
+  }
+  const int locked = open((folder_ / "expected" / kept[0]).c_str(), O_RDWR);  // Somebody's.
+  ASSERT_EQ(flock(locked, LOCK_EX | LOCK_NB), 0);
+  EXPECT_EQ(Run("heddle collect expected -q").exit_code, 0);
+  close(locked);
+  for (const std::string& file : left)
+    EXPECT_FALSE(fs::exists(folder_ / "expected" / file)) << file;
+  EXPECT_FALSE(fs::exists(folder_ / "expected/points/.aaaaaaaaaaaaaaaa.partial"));
+  for (const std::string& file : kept) EXPECT_TRUE(fs::exists(folder_ / "expected" / file)) << file;
+}
+
 TEST_F(SweepCommandTest, APointWhosePluginEndsTheProcessHasFailed) {
   const CommandResult result =
       Run("heddle sweep s.yaml -q -o out --set 'sweep={lb: [ecmp, exiting, none]}' "

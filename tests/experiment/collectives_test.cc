@@ -23,6 +23,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/halved_windows.h"
 #include "tests/support/thread_counts.h"
+#include "workload/jobs/traffic_matrix.h"
 
 namespace heddle::collectives_test {
 
@@ -949,13 +950,70 @@ TEST(CollectiveTest, RefusesSettingsThatItDoesNotUse) {
 TEST(CollectiveTest, RefusesAMatrixWithAMistakeAtItsLine) {
   const std::string file = ::testing::TempDir() + "heddle_matrix_mistake.csv";
   for (const char* matrix : {"0,1\n1\n", "0,1\n", "0,1\n1,0\n1,1\n", "0,-1\n1,0\n", "0,x\n1,0\n",
-                             "0,1.5\n1,0\n", "to,from\n0,1\n1,0\n"}) {
+                             "0,1.5\n1,0\n", "to,from\n0,1\n1,0\n",
+                             // Otherwise the bytes of LL, twice as many, would overflow to less
+                             // than nothing, and the message would be left out.
+                             "0,4611686018427387905\n1,0\n", "0,1000000000000001\n1,0\n",
+                             "1,9223372036854775808\n1,0\n"}) {
     std::ofstream(file) << matrix;
     const std::string errors =
         ErrorsOf(OnAStar(2, "kind: collective, op: all_to_all, ranks: 2, matrix: " + file));
     EXPECT_THAT(errors, HasSubstr("heddle_matrix_mistake.csv")) << matrix;
     EXPECT_THAT(errors, HasSubstr(" error")) << matrix;
   }
+  std::filesystem::remove(file);
+}
+
+// 10^15 in a cell and 10^18 in all are allowed: here 1,000 rows of one such cell, and one byte
+// more.
+TEST(TrafficMatrixTest, AddsUpToOneExabyteAtMost) {
+  const std::string file = ::testing::TempDir() + "heddle_matrix_sum.csv";
+  const auto errors_with = [&](const std::string& last_cell) {
+    constexpr size_t kRanks = 1'000;
+    std::string row;
+    for (size_t i = 0; i + 2 < kRanks; ++i) row += "0,";
+    std::string matrix;
+    for (size_t i = 0; i < kRanks; ++i) {
+      matrix += row + (i + 1 < kRanks ? "0" : last_cell) + ",1000000000000000\n";
+    }
+    std::ofstream(file) << matrix;
+    FilesRead files;
+    Diagnostics diagnostics;
+    const auto read = ReadTrafficMatrix(file, "matrix", files, diagnostics);
+    EXPECT_EQ(read == nullptr, !diagnostics.ok());
+    return diagnostics.ok() ? "" : diagnostics.Report();
+  };
+  EXPECT_EQ(errors_with("0"), "");
+  EXPECT_THAT(errors_with("1"), HasSubstr(":1000:1: with this row, the cells add up to more"));
+  std::filesystem::remove(file);
+}
+
+// A file of 1 GiB with such a row would take 17 GiB.
+TEST(TrafficMatrixTest, RefusesARowThatNoSquareHas) {
+  const std::string file = ::testing::TempDir() + "heddle_matrix_wide.csv";
+  std::string row = "0";
+  for (int i = 1; i < 32'768; ++i) row += ",0";
+  const auto errors_of = [&](const std::string& text) {
+    std::ofstream(file) << text;
+    FilesRead files;
+    Diagnostics diagnostics;
+    EXPECT_EQ(ReadTrafficMatrix(file, "matrix", files, diagnostics), nullptr);
+    return diagnostics.Report();
+  };
+  EXPECT_THAT(errors_of("0\n" + row + ",0\n"), HasSubstr(":2:1: has more than 32768 cells"));
+  EXPECT_THAT(errors_of(row + "\n"), HasSubstr("has 1 rows of 32768 cells"));
+  std::filesystem::remove(file);
+}
+
+TEST(TrafficMatrixTest, ReportsAFewMistakesOfALongRow) {
+  const std::string file = ::testing::TempDir() + "heddle_matrix_row.csv";
+  std::string row = "x";
+  for (int i = 0; i < 1'000; ++i) row += ",x";
+  std::ofstream(file) << row << "\n";
+  FilesRead files;
+  Diagnostics diagnostics;
+  EXPECT_EQ(ReadTrafficMatrix(file, "matrix", files, diagnostics), nullptr);
+  EXPECT_EQ(diagnostics.errors().size(), 20u);
   std::filesystem::remove(file);
 }
 

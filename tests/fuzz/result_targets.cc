@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "experiment/checked_folder.h"
+#include "experiment/manifest.h"
 #include "settings/yaml.h"
 #include "study/papers/claims.h"
 #include "study/papers/evaluate.h"
@@ -127,6 +129,33 @@ void RequireExperiment(const Paper& paper, const PaperExperiment& experiment) {
 }
 
 }  // namespace
+
+// Every file that the manifest lets through is the one that it records.
+void FuzzManifest(FuzzInput input) {
+  const std::string text = TextOf(input);
+  const auto manifest = ParseManifest(text);
+  if (manifest.ok()) {
+    Require(ManifestCsv(*manifest) == text, "what is written reads the same");
+    for (const auto& [name, record] : *manifest) {
+      Require(name.find('/') == std::string::npos, "names are of this folder: " + name);
+    }
+  }
+  WriteInput("checked/flows.csv", "flow_id\n1\n");
+  WriteInput("checked/links.csv", "");
+  const CheckedFolder folder(
+      std::filesystem::path(WriteInput("checked/manifest.csv", text)).parent_path());
+  Require(folder.is_checked(), "a folder with a manifest is checked, whatever is in it");
+  Require(manifest.ok() || !folder.Damage(0).empty(), "a manifest that is refused is damage");
+  Require(folder.Damage(0).size() <= folder.AllDamage().size(), "a closer look finds no less");
+  for (const char* name : {"flows.csv", "links.csv", "lb.csv", ".."}) {
+    const auto read = folder.Read(name, 1'000);
+    if (!read.ok()) continue;
+    FileRecord found;
+    found.Add(*read);
+    Require(manifest.ok() && manifest->contains(name), fmt::format("{} is listed", name));
+    Require(manifest->at(name) == found, fmt::format("{} is as it was written", name));
+  }
+}
 
 void FuzzRunFolder(FuzzInput input) {
   const std::filesystem::path run = WriteRun(TextOf(input));

@@ -25,6 +25,7 @@ void FuzzSizes(FuzzInput input);      // pareto:1MB:1.5
 void FuzzSizeTable(FuzzInput input);  // A CDF.
 void FuzzFlowList(FuzzInput input);
 void FuzzLinkFile(FuzzInput input);
+void FuzzTrafficMatrix(FuzzInput input);  // The bytes between ranks of an all-to-all.
 void FuzzGoal(FuzzInput input);
 void FuzzGoalBinary(FuzzInput input);
 void FuzzChakra(FuzzInput input);
@@ -37,6 +38,7 @@ void FuzzPlugin(FuzzInput input);  // The sections of a shared library.
 
 // Results that are read back. A folder of files is one text, in which a line "=== NAME" starts
 // each.
+void FuzzManifest(FuzzInput input);  // manifest.csv beside files that it names.
 void FuzzRunFolder(FuzzInput input);
 void FuzzRunTable(FuzzInput input);  // The flows.csv of a run, by metrics of papers.
 void FuzzPlan(FuzzInput input);

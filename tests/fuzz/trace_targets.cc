@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -11,8 +15,10 @@
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
 #include "tests/support/timed_play.h"
+#include "workload/jobs/collective.h"
 #include "workload/jobs/graph_check.h"
 #include "workload/jobs/graph_schedule.h"
+#include "workload/jobs/traffic_matrix.h"
 #include "workload/traces/chakra_graph.h"
 #include "workload/traces/chakra_groups.h"
 #include "workload/traces/flow_txt.h"
@@ -64,7 +70,73 @@ void FuzzNodes(const Reader& read) {
   });
 }
 
+// --- Traffic matrices ---
+
+using Matrix = std::shared_ptr<const std::vector<int64_t>>;
+
+uint32_t RanksOf(const Matrix& matrix) {
+  return static_cast<uint32_t>(std::lround(std::sqrt(static_cast<double>(matrix->size()))));
+}
+
+// Requires that each rank sends what its row says, whatever protocol adds to each message.
+void RequireAllToAll(const Matrix& matrix) {
+  constexpr uint32_t kMostRanks = 64;
+  const uint32_t ranks = RanksOf(matrix);
+  if (ranks < 2 || ranks > kMostRanks) return;
+  CollectiveSettings settings;
+  settings.op = CollectiveSettings::Op::kAllToAll;
+  settings.algorithm = CollectiveSettings::Algorithm::kDirect;
+  settings.matrix = "matrix.csv";
+  settings.traffic = matrix;
+  for (const NcclProtocol protocol :
+       {NcclProtocol::kSimple, NcclProtocol::kLl, NcclProtocol::kLl128}) {
+    settings.protocol = protocol;
+    const auto schedule = settings.Make(ranks, /*seed=*/1, /*job=*/0);
+    double payload = 0;
+    double messages = 0;
+    for (size_t cell = 0; cell < matrix->size(); ++cell) {
+      if (cell % (ranks + 1) == 0 || (*matrix)[cell] == 0) continue;  // A rank's own block stays.
+      ++messages;
+      payload += static_cast<double>((*matrix)[cell]);
+    }
+    const ScheduleTotals totals = schedule->Totals();
+    Require(totals.messages == messages, "each cell is a message");
+    Require(totals.bytes >= payload * (1 - 1e-9), "messages carry what the cells say");
+    Require(totals.bytes <= 3 * payload + 2e3 * messages, "and little more");
+  }
+  Require(settings.Operation(ranks).bytes >= 0, "the mean of the ranks' bytes does not overflow");
+}
+
+std::string MatrixCsv(const Matrix& matrix) {
+  const size_t ranks = RanksOf(matrix);
+  std::string csv;
+  for (size_t cell = 0; cell < matrix->size(); ++cell) {
+    csv += fmt::format("{}{}", (*matrix)[cell], (cell + 1) % ranks == 0 ? '\n' : ',');
+  }
+  return csv;
+}
+
 }  // namespace
+
+// A matrix is square, reads the same when it is written again, and is what an all-to-all sends.
+void FuzzTrafficMatrix(FuzzInput input) {
+  FilesRead files;
+  Diagnostics diagnostics;
+  const auto read = [&](const std::string& text) {
+    return ReadTrafficMatrix(WriteInput("matrix.csv", text), "workload[0].matrix", files,
+                             diagnostics);
+  };
+  const Matrix matrix = read(TextOf(input));
+  RequirePlaces(diagnostics);
+  Require((matrix != nullptr) == diagnostics.ok(), "a matrix, or an error");
+  if (!matrix) return;
+  Require(size_t{RanksOf(matrix)} * RanksOf(matrix) == matrix->size(), "a matrix is square");
+  Require(std::ranges::all_of(*matrix, [](int64_t bytes) { return bytes >= 0; }),
+          "nobody sends less than nothing");
+  const Matrix again = read(MatrixCsv(matrix));
+  Require(again && *again == *matrix, "what is written reads the same");
+  RequireAllToAll(matrix);
+}
 
 void FuzzGoal(FuzzInput input) {
   const std::string text = TextOf(input);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <initializer_list>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,9 @@
 
 namespace heddle {
 namespace {
+
+// The path of a file of this repository.
+std::string Data(std::string_view file) { return fmt::format("{}/{}", HEDDLE_SOURCE_DIR, file); }
 
 // Draws experiments that are sound. In the order of their calls, the functions draw from one
 // stream.
@@ -327,7 +331,11 @@ class WildDrawer {
   std::string Workload() {
     DrawRule rule = rule_;
     rule.given["start"] = Pick({"", "", "50us", "300us"});
-    switch (rng_.Below(6)) {
+    switch (rng_.Below(8)) {
+      case 7:
+        return Flows(rule);
+      case 6:
+        return Trace(rule);
       case 5:
         return Training(rule);
       case 4:
@@ -370,32 +378,105 @@ class WildDrawer {
 
   std::string Collective(DrawRule rule) {
     const std::vector<std::pair<const char*, const char*>> ways = {
-        {"all_reduce", "ring"},        {"all_reduce", "bidirectional"},
-        {"all_reduce", "double_tree"}, {"all_reduce", "halving_doubling"},
-        {"all_gather", "pat"},         {"all_gather", "bruck"},
-        {"reduce_scatter", "ring"},    {"all_to_all", "direct"},
-        {"all_to_all", "shift"},       {"broadcast", "chain"},
-        {"broadcast", "binomial"},     {"barrier", "auto"}};
+        {"all_reduce", "ring"},
+        {"all_reduce", "bidirectional"},
+        {"all_reduce", "double_tree"},
+        {"all_reduce", "tree"},
+        {"all_reduce", "halving_doubling"},
+        {"all_reduce", "recursive_doubling"},
+        {"all_reduce", "hierarchical"},
+        {"all_gather", "ring"},
+        {"all_gather", "pat"},
+        {"all_gather", "bruck"},
+        {"reduce_scatter", "ring"},
+        {"reduce_scatter", "pat"},
+        {"all_to_all", "direct"},
+        {"all_to_all", "direct"},
+        {"all_to_all", "pairwise"},
+        {"all_to_all", "shift"},
+        {"all_to_all", "bruck"},
+        {"all_to_all", "rail"},
+        {"broadcast", "chain"},
+        {"broadcast", "binomial"},
+        {"broadcast", "tree"},
+        {"barrier", "auto"}};
     const auto& [op, algorithm] = ways[rng_.Below(static_cast<uint32_t>(ways.size()))];
     rule.given["op"] = op;
     rule.given["algorithm"] = algorithm;
     rule.given["size"] = fmt::format("{}B", 1 + rng_.Below(300'000));
     rule.given["ranks"] = fmt::to_string(2 + rng_.Below(4));
+    rule.given["matrix"] = "";
+    rule.given["moe"] = "";
+    if (algorithm == std::string_view("direct") && Happens(0.5)) MakeUneven(rule);
     rule.given["ranks_per_host"] = Pick({"2", "2", "1", "3"});
     rule.given["domain_hosts"] = Pick({"1", "1", "2", "3"});
     rule.given["local_latency"] = Pick({"", "100ns", "3us"});
     rule.given["iterations"] = fmt::to_string(1 + rng_.Below(4));
     rule.given["channels"] = algorithm == std::string_view("direct") ? "" : Pick({"", "", "2"});
-    for (const char* name : {"warm_up", "chunk", "aggregate", "root", "group_size", "matrix", "moe",
-                             "preset", "unfinished"}) {
+    rule.given["preset"] = Pick({"", "", "", "nccl"});
+    rule.given["chunk"] = Pick({"", "", "20KB"});
+    for (const char* name : {"warm_up", "aggregate", "root", "group_size", "unfinished"}) {
       rule.given[name] = "";
     }
     GiveOwn(rule, op, algorithm);
-    rule.given["share_hosts"] = "true";
+    GiveJob(rule);
     rule.given["overhead"] = Pick({"", "", "300ns"});
+    return DrawKind(Workloads(), "collective", rule, rng_);
+  }
+
+  // Messages that the ranks' settings give, instead of a size.
+  void MakeUneven(DrawRule& rule) {
+    rule.given["size"] = "";
+    if (Happens(0.5)) {
+      rule.given["moe"] =
+          fmt::format("{{tokens: {}, top_k: {}, hidden: 64, experts: {}, skew: {}, routing: {}}}",
+                      1 + rng_.Below(300), 1 + rng_.Below(3), 3 + rng_.Below(6),
+                      Pick({"0", "0.7", "2"}), Pick({"expected", "sampled"}));
+      return;
+    }
+    rule.given["ranks"] = "3";
+    rule.given["matrix"] = Data("tests/fuzz/corpus/traffic_matrix/uneven.csv");
+  }
+
+  // What all kinds of jobs have.
+  void GiveJob(DrawRule& rule) {
+    rule.given["share_hosts"] = "true";
     rule.given["between"] = Pick({"none", "barrier", "ideal"});
     rule.given["placement"] = Pick({"packed", "cyclic", "spread", "random"});
-    return DrawKind(Workloads(), "collective", rule, rng_);
+  }
+
+  // Small enough for the hosts of any network, and of some 100 KB, once they are scaled.
+  std::string Trace(DrawRule rule) {
+    rule.given["ranks"] = "";
+    rule.given["ranks_per_host"] = Pick({"2", "4", "3"});
+    rule.given["domain_hosts"] = Pick({"1", "1", "2"});
+    rule.given["local_latency"] = Pick({"", "100ns", "3us"});
+    rule.given["iterations"] = fmt::to_string(1 + rng_.Below(2));
+    rule.given["scale"] = Pick({"0.1", "1/20", "0.01"});
+    for (const char* name : {"warm_up", "unfinished", "memory"}) rule.given[name] = "";
+    GiveJob(rule);
+    switch (rng_.Below(3)) {
+      case 0:
+        rule.given["format"] = "goal";
+        rule.given["file"] = Data("configs/traces/halo.goal");
+        break;
+      case 1:
+        rule.given["format"] = "htsim_cm";
+        rule.given["file"] = Data("configs/traces/relay.cm");
+        break;
+      default:
+        rule.given["format"] = "chakra_json";
+        rule.given["file"] = Data("configs/traces/step");
+        rule.given["comm_groups"] = Data("configs/traces/step.groups.json");
+        rule.given["ranks"] = "4";
+    }
+    return DrawKind(Workloads(), "trace", rule, rng_);
+  }
+
+  // Between hosts that every network has.
+  std::string Flows(DrawRule rule) {
+    rule.given["file"] = Data("tests/support/two_hosts.csv");
+    return DrawKind(Workloads(), "flows", rule, rng_);
   }
 
   // Models of a few layers, so that an iteration sends some 100 KB.
@@ -422,9 +503,7 @@ class WildDrawer {
     for (const char* name : {"warm_up", "moe.experts", "unfinished", "scale"}) {
       rule.given[name] = "";
     }
-    rule.given["share_hosts"] = "true";
-    rule.given["between"] = Pick({"none", "barrier", "ideal"});
-    rule.given["placement"] = Pick({"packed", "cyclic", "spread", "random"});
+    GiveJob(rule);
     return DrawKind(Workloads(), "training", rule, rng_);
   }
 

@@ -46,19 +46,58 @@ std::vector<int64_t> ShareOut(int64_t total, const std::vector<double>& weights)
   return shares;
 }
 
+// Draws experts by their weights.
+class ExpertDraw {
+ public:
+  explicit ExpertDraw(const std::vector<double>& weights)
+      : weights_(weights), up_to_(weights.size()) {
+    std::partial_sum(weights.begin(), weights.end(), up_to_.begin());
+  }
+
+  // Returns an expert that is not in `chosen`.
+  size_t Next(const std::vector<size_t>& chosen, Rng& rng) const {
+    constexpr int kTries = 256;
+    for (int i = 0; i < kTries; ++i) {
+      const auto at = std::ranges::upper_bound(up_to_, rng.Uniform() * up_to_.back());
+      const size_t expert = std::min(static_cast<size_t>(at - up_to_.begin()), weights_.size() - 1);
+      if (!Contains(chosen, expert)) return expert;
+    }
+    return OfTheOthers(chosen, rng);
+  }
+
+ private:
+  static bool Contains(const std::vector<size_t>& chosen, size_t expert) {
+    return std::ranges::find(chosen, expert) != chosen.end();
+  }
+
+  // The same distribution, in a bounded time: the popular experts may all be chosen, and the
+  // others so rare that further tries would take millions of draws.
+  size_t OfTheOthers(const std::vector<size_t>& chosen, Rng& rng) const {
+    double sum = 0;
+    for (size_t e = 0; e < weights_.size(); ++e) sum += Contains(chosen, e) ? 0 : weights_[e];
+    double left = rng.Uniform() * sum;
+    size_t last = 0;  // For what rounding leaves over.
+    for (size_t e = 0; e < weights_.size(); ++e) {
+      if (Contains(chosen, e)) continue;
+      last = e;
+      if (left < weights_[e]) break;
+      left -= weights_[e];
+    }
+    return last;
+  }
+
+  const std::vector<double>& weights_;
+  std::vector<double> up_to_;
+};
+
 // The tokens that one rank sends to each expert: each token goes to `top_k` different ones.
 std::vector<int64_t> Sample(const MoeSettings& moe, const std::vector<double>& weights, Rng rng) {
-  std::vector<double> up_to(weights.size());
-  std::partial_sum(weights.begin(), weights.end(), up_to.begin());
+  const ExpertDraw draw(weights);
   std::vector<int64_t> tokens(weights.size());
   std::vector<size_t> chosen;
   for (int64_t token = 0; token < moe.tokens; ++token) {
     chosen.clear();
-    while (chosen.size() < static_cast<size_t>(moe.top_k)) {
-      const auto at = std::ranges::upper_bound(up_to, rng.Uniform() * up_to.back());
-      const size_t expert = std::min(static_cast<size_t>(at - up_to.begin()), weights.size() - 1);
-      if (std::ranges::find(chosen, expert) == chosen.end()) chosen.push_back(expert);
-    }
+    while (chosen.size() < static_cast<size_t>(moe.top_k)) chosen.push_back(draw.Next(chosen, rng));
     for (const size_t expert : chosen) ++tokens[expert];
   }
   return tokens;

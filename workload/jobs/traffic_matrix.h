@@ -14,7 +14,8 @@
 
 namespace heddle {
 
-// Reads a file of as many rows as cells in each row; row i has the bytes that rank i sends. Returns
+// Reads a file of as many rows as cells in each row; row i has the bytes that rank i sends. A
+// row has at most 2^15 cells, a cell at most 10^15 bytes, all cells together at most 10^18. Returns
 // null and reports the mistakes if it is no such file; `path` is the setting that names it.
 std::shared_ptr<const std::vector<int64_t>> ReadTrafficMatrix(const std::string& file,
                                                               std::string_view path,

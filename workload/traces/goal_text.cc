@@ -9,6 +9,7 @@
 #include <cctype>
 #include <charconv>
 #include <limits>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -177,6 +178,7 @@ class GoalParser {
     }
     has_schedule_[rank_] = true;
     labels_.clear();
+    faulty_labels_.clear();
     if (!Take("{")) return false;
     for (SkipLineEnds(); !Is("}"); SkipLineEnds()) {
       if (token_.kind == GoalToken::Kind::kEnd) return FailExpected("\"}\"");
@@ -216,7 +218,10 @@ class GoalParser {
                   fmt::format("rank {} has two operations called {}", rank_, statement.label));
       return false;
     }
-    if (!ReadOperation(word, statement) || !AddStatement(statement)) return false;
+    if (!ReadOperation(word, statement) || !AddStatement(statement)) {
+      faulty_labels_.insert(statement.label);
+      return false;
+    }
     labels_.emplace(statement.label, builder_->statements(rank_) - 1);
     return true;
   }
@@ -293,6 +298,7 @@ class GoalParser {
   std::optional<uint32_t> Find(const GoalToken& label) {
     const auto found = labels_.find(std::string(label.text));
     if (found != labels_.end()) return found->second;
+    if (faulty_labels_.contains(std::string(label.text))) return std::nullopt;  // It has its error.
     errors_.Add(label.line, fmt::format("no operation of rank {} is called {}", rank_, label.text));
     return std::nullopt;
   }
@@ -306,6 +312,7 @@ class GoalParser {
   std::optional<GoalBuilder> builder_;
   std::vector<bool> has_schedule_;
   absl::flat_hash_map<std::string, uint32_t> labels_;
+  std::set<std::string> faulty_labels_;  // Those of operations that have been refused.
 };
 
 }  // namespace

@@ -2,13 +2,30 @@
 """python3 -m heddle_report FOLDER ...: what `heddle report` runs."""
 
 import argparse
+import logging
+import os
 import sys
 from pathlib import Path
 
 DONE, FAILED, BAD_INPUT = 0, 1, 2  # As heddle's own; see docs/experiments.md.
+# Made beforehand: later there may be no memory for them.
+_NO_MEMORY = "heddle: out of memory\n"
+_NO_MEMORY_BYTES = _NO_MEMORY.encode()
 
 
 def main(arguments=None):
+    logging.disable()  # Plotly logs the traceback of each optional module that it cannot import.
+    try:
+        return _main(arguments)
+    except (MemoryError, SystemError):  # Without memory Python may fail to make the MemoryError.
+        try:
+            sys.stderr.write(_NO_MEMORY)
+        except (MemoryError, SystemError):
+            os.write(2, _NO_MEMORY_BYTES)
+        return FAILED
+
+
+def _main(arguments):
     parser = argparse.ArgumentParser(prog="heddle report")
     parser.add_argument("folder")
     parser.add_argument("--out")
@@ -24,8 +41,6 @@ def main(arguments=None):
                              f"{_package(error.name)}, or set HEDDLE_PYTHON to a python3 that has it")
     except ImportError as error:  # Also if there is no memory for a library.
         return _fail(FAILED, f"{sys.executable}: {error}")
-    except MemoryError:
-        return _fail(FAILED, "out of memory")
     except KeyboardInterrupt:
         return 130
     except OSError as error:

@@ -8,6 +8,7 @@ import math
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -444,12 +445,34 @@ class BadInputTest(Folder):
     def test_without_memory_it_says_so_in_one_line(self):
         folders.write_run(self.folder)
         for raised, said in ((MemoryError(), "heddle: out of memory\n"),
+                             (SystemError("error return without exception set"), "heddle: out of memory\n"),
                              (ImportError("libx.so: failed to map"), "libx.so: failed to map\n")):
             with mock.patch.object(results, "read", side_effect=raised), \
                     contextlib.redirect_stderr(io.StringIO()) as stderr:
                 self.assertEqual(main([str(self.folder)]), 1)
             self.assertTrue(stderr.getvalue().endswith(said), stderr.getvalue())
             self.assertEqual(stderr.getvalue().count("\n"), 1)
+
+    # Limits on the address space, in which Python fails here and there: while it imports, in the
+    # libraries' own logs, and while it handles the failure.
+    def test_it_prints_no_traceback_whatever_memory_it_has(self):
+        folders.write_run(self.folder)
+        package = str(Path(results.__file__).parent.parent)
+        start = "import resource, sys; sys.path.insert(0, sys.argv[1]); " \
+                "from heddle_report.__main__ import main; import os; " \
+                "now = int(open('/proc/self/statm').read().split()[0]) * os.sysconf('SC_PAGE_SIZE'); " \
+                "resource.setrlimit(resource.RLIMIT_AS, (now + int(sys.argv[2]),) * 2); " \
+                "sys.exit(main(sys.argv[3:]))"
+        failed = 0
+        for megabytes in (0, 1, 2, 3, 5, 8, 12, 20):
+            done = subprocess.run([sys.executable, "-c", start, package, str(megabytes << 20), str(self.folder)],
+                                  capture_output=True, text=True)
+            self.assertNotIn("Traceback", done.stderr, f"{megabytes} MB")
+            self.assertIn(done.returncode, (0, 1), f"{megabytes} MB: {done.stderr}")
+            failed += done.returncode
+            if done.returncode == 1:
+                self.assertRegex(done.stderr, r"\Aheddle: [^\n]*\n\Z")
+        self.assertGreater(failed, 0)
 
     def test_a_missing_manifest(self):
         folders.write_run(self.folder, manifest="manifest.csv")

@@ -119,6 +119,39 @@ MoeSettings Experts(double skew, MoeSettings::Routing routing) {
   return moe;
 }
 
+// The least popular of 64 experts has 4e-6 of all choices, and every token goes to it in the end.
+TEST(MoeTest, SamplesRareExpertsInABoundedTime) {
+  MoeSettings moe = Experts(3, MoeSettings::Routing::kSampled);
+  moe.tokens = 500;
+  moe.experts = moe.top_k = 64;
+  const int64_t to_each_rank = moe.tokens * moe.hidden * moe.element.count * 64 / 4;
+  EXPECT_EQ(MoeTraffic(moe, 4, 1, 0), std::vector<int64_t>(16, to_each_rank));
+}
+
+// Two of three experts: the third is left out as often as successive draws by weight say.
+TEST(MoeTest, SamplesWithoutReplacementByWeight) {
+  MoeSettings moe = Experts(3, MoeSettings::Routing::kSampled);
+  moe.tokens = 40'000;
+  moe.experts = 3;
+  const std::vector<int64_t> traffic = MoeTraffic(moe, 3, 1, 0);
+  std::vector<double> shares;
+  for (size_t expert = 0; expert < 3; ++expert) {
+    double bytes = 0;
+    for (size_t rank = 0; rank < 3; ++rank)
+      bytes += static_cast<double>(traffic[3 * rank + expert]);
+    shares.push_back(bytes / static_cast<double>(3 * moe.tokens * moe.hidden * moe.element.count));
+  }
+  std::ranges::sort(shares);
+  const std::vector<double> w = {1, 1.0 / 8, 1.0 / 27};
+  const auto left_out = [&](size_t a, size_t b) {  // The third, if a and b are drawn.
+    const double sum = w[0] + w[1] + w[2];
+    return w[a] / sum * w[b] / (sum - w[a]) + w[b] / sum * w[a] / (sum - w[b]);
+  };
+  EXPECT_NEAR(shares[0], 1 - left_out(0, 1), 0.005);
+  EXPECT_NEAR(shares[1], 1 - left_out(0, 2), 0.005);
+  EXPECT_NEAR(shares[2], 1 - left_out(1, 2), 0.005);
+}
+
 TEST(MoeTest, ExpectedTokensAreSharedOutByPopularity) {
   // Without skew, each of eight experts gets 250 of the 2,000 choices: 4,000 bytes.
   const MoeSettings even = Experts(0, MoeSettings::Routing::kExpected);

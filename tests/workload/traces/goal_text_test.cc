@@ -137,6 +137,13 @@ TEST(GoalTextTest, TellsWhichNumbersAreOutOfRange) {
               ElementsAre("3: 256 is out of range; expected a cpu from 0 to 255"));
 }
 
+TEST(GoalTextTest, WhatNeedsARefusedOperationIsNoFurtherMistake) {
+  EXPECT_THAT(ErrorsOfRank("a: calc 9223372036854775807\nb: calc 1\nb requires a\na requires b"),
+              ElementsAre("3: takes longer than 1000 s"));
+  EXPECT_THAT(ErrorsOfRank("a: wait 1\nb: calc 1\nb requires a"),
+              ElementsAre("3: expected calc, send or recv, found \"wait\""));
+}
+
 TEST(GoalTextTest, WantsOneScheduleForEachRank) {
   EXPECT_THAT(ErrorsOfGoal("num_ranks 2\nrank 1 {\n}\n"), ElementsAre("4: rank 0 has no schedule"));
   EXPECT_THAT(ErrorsOfGoal("num_ranks 1\nrank 0 {\n}\nrank 0 {\n}\n"),
