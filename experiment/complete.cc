@@ -252,9 +252,9 @@ void CheckPlanes(const ExperimentSettings& settings, Diagnostics& diagnostics) {
                         "packet needs topology: {kind: planes}, whose hosts have a NIC in each "
                         "plane; leave it out, or use that topology");
   }
-  if (transport.resequencing() != "none") {
+  if (transport.resequencing() != "off") {
     diagnostics.ErrorAt("transport.planes",
-                        "packet goes without resequencing; set resequencing: none, or planes: "
+                        "packet goes without resequencing; set resequencing: off, or planes: "
                         "flow");
   }
 }
