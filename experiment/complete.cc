@@ -245,18 +245,10 @@ void CheckResequencing(const ExperimentSettings& settings, Diagnostics& diagnost
 // Answers tell a sender by their link in which plane its packets met what they report.
 void CheckPlanes(const ExperimentSettings& settings, Diagnostics& diagnostics) {
   if (!diagnostics.IsSound("transport") || !diagnostics.IsSound("topology")) return;
-  const TransportModel& transport = *settings.transport.settings;
-  if (!transport.needs_planes()) return;
-  if (settings.topology.kind != "planes") {
-    diagnostics.ErrorAt("transport.planes",
-                        "packet needs topology: {kind: planes}, whose hosts have a NIC in each "
-                        "plane; leave it out, or use that topology");
-  }
-  if (transport.resequencing() != "off") {
-    diagnostics.ErrorAt("transport.planes",
-                        "packet goes without resequencing; set resequencing: off, or planes: "
-                        "flow");
-  }
+  if (!settings.transport.settings->needs_planes() || settings.topology.kind == "planes") return;
+  diagnostics.ErrorAt("transport.planes",
+                      "packet needs topology: {kind: planes}, whose hosts have a NIC in each "
+                      "plane; leave it out, or use that topology");
 }
 
 // Finds the text of one setting among those beside it.

@@ -236,6 +236,7 @@ TEST(EverySettingTest, OfTransportsChangesSomethingOrWarns) {
                  {"rocev2.cc.rhai", kNotReached}};
   known["mprdma.priority"] = "there is one class of data";
   known["mprdma.probe"] = kNotReached;
+  known["uet.planes"] = "refused without topology: planes";
   for (const std::string tcp : {"dctcp", "mmptcp", "mptcp", "tcp"}) {
     known[tcp + ".priority"] = "there is one class of data";
     known["uet.priority"] = "there is one class of data";
