@@ -475,7 +475,7 @@ const std::string kPlanes =
 TEST(MptcpTest, SubflowsUseSeveralLinksOfTheirHosts) {
   std::map<SwitchId, std::set<uint32_t>> leaves;
   std::vector<Rule> rules;
-  for (const SwitchId leaf : {0u, 2u}) {  // Of host 0 in both planes.
+  for (const SwitchId leaf : {SwitchId{0}, SwitchId{2}}) {  // Of host 0 in both planes.
     rules.push_back(WatchAt(leaf, Anything(PacketKind::kData),
                             [&, leaf](const SwitchView&, const Packet& packet) {
                               leaves[leaf].insert(SubflowOf(packet.flow));
@@ -507,7 +507,7 @@ TEST(MptcpTest, OutlivesTheFailureOfALinkOfItsHost) {
                .transport = transport,
                .events = {down, up},
                .threads = threads});
-      for (const HostId dst : {1, 2, 3}) {
+      for (const HostId dst : {HostId{1}, HostId{2}, HostId{3}}) {
         lab.AddFlow(0, dst, 3'000'000);
         lab.AddFlow(dst, 0, 3'000'000);
       }

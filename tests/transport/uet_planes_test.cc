@@ -63,7 +63,9 @@ TEST(UetPlanesTest, ALoneFlowUsesAllPlanesAtOnce) {
 TEST(UetPlanesTest, SeveralFlowsShareAllNics) {
   Lab lab(
       {.graph = GraphOf(2), .transport = kUet, .balancer = "{kind: oblivious}", .port = kTrims});
-  for (const HostId dst : {4, 5, 6, 7}) lab.AddFlow(0, dst, 100 * 4'086);
+  for (const HostId dst : {HostId{4}, HostId{5}, HostId{6}, HostId{7}}) {
+    lab.AddFlow(0, dst, 100 * 4'086);
+  }
   lab.Run();
   ASSERT_TRUE(lab.finished());
   Time last{};
@@ -134,7 +136,7 @@ TEST(UetPlanesTest, AFlowGoesOnWhenAPlaneIsLost) {
   ASSERT_EQ(links_of_host, 2);
   for (const std::string lb : {"oblivious", "reps", "bitmap", "mixed"}) {
     SCOPED_TRACE(lb);
-    const LinkEvent down{.at = Time{} + 30_us, .link = link, .up = false};
+    const LinkEvent down{.at = Time{} + 30_us, .link = link, .up = false, .rate = {}, .delay = {}};
     Lab lab({.graph = graph,
              .transport = kUet,
              .balancer = fmt::format("{{kind: {}}}", lb),
