@@ -59,7 +59,7 @@ TEST(UetPlanesTest, ALoneFlowUsesAllPlanesAtOnce) {
   }
 }
 
-// Two hosts send at the rate of all their links, to hosts of the other leaf.
+// A host sends four flows to the other leaf at the rate of all its links.
 TEST(UetPlanesTest, SeveralFlowsShareAllNics) {
   Lab lab(
       {.graph = GraphOf(2), .transport = kUet, .balancer = "{kind: oblivious}", .port = kTrims});
