@@ -23,8 +23,8 @@ TEST(RandomExperimentTest, KeepsEveryInvariantWithAnyNumberOfThreads) {
     ran += checked.ran ? 1 : 0;
     refused += checked.refused;
   }
-  EXPECT_GE(ran, seeds / 2);
-  EXPECT_GE(refused, seeds / 4);
+  EXPECT_GE(ran, kUnderThreadSanitizer ? 4 : 20);
+  EXPECT_GE(refused, kUnderThreadSanitizer ? 3 : 10);
 }
 
 // The packets of one flow take turns over the two links of its receiver, which takes less time than
