@@ -72,10 +72,7 @@ AutoValues TransportValues(const Experiment& experiment, const QueuePlan& plan) 
   const BitRate nic = SlowestNic(experiment.graph);
   if (!transport.needs_bandwidth_delay()) return transport.ValuesOfAuto(nic, nullptr);
   const Routing routing(experiment.graph);
-  PairBandwidthDelay bandwidth_delay(experiment.graph, routing, transport.sizes());
-  bandwidth_delay.SetQueues({nic, FewestNics(experiment.graph), plan.LongestQueue(), plan.trims(),
-                             IsOversubscribed(experiment.graph)});
-  if (transport.counts_paths()) bandwidth_delay.CountPaths();
+  const PairBandwidthDelay bandwidth_delay(experiment.graph, routing, transport, plan);
   return transport.ValuesOfAuto(nic, &bandwidth_delay);
 }
 

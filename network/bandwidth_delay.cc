@@ -43,6 +43,14 @@ PairBandwidthDelay::PairBandwidthDelay(const Graph& graph, const Routing& routin
   }
 }
 
+PairBandwidthDelay::PairBandwidthDelay(const Graph& graph, const Routing& routing,
+                                       const TransportModel& transport, const QueuePlan& queues)
+    : PairBandwidthDelay(graph, routing, transport.sizes()) {
+  SetQueues({SlowestNic(graph), FewestNics(graph), queues.LongestQueue(), queues.trims(),
+             IsOversubscribed(graph)});
+  if (transport.counts_paths()) CountPaths();
+}
+
 void PairBandwidthDelay::CountPaths() {
   const std::vector<HostId>& first = routing_.first_hosts();
   paths_.resize(inner_.size());

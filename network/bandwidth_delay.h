@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "topo/queue_plan.h"
 #include "topo/routing.h"
 #include "transport/transports.h"
 
@@ -23,6 +24,10 @@ class PairBandwidthDelay final : public BandwidthDelay {
  public:
   // `graph` and `routing` outlive this.
   PairBandwidthDelay(const Graph& graph, const Routing& routing, const PacketSizes& sizes);
+
+  // Likewise, with the queues of the network, and what else the transport asks for.
+  PairBandwidthDelay(const Graph& graph, const Routing& routing, const TransportModel& transport,
+                     const QueuePlan& queues);
 
   Bytes Between(HostId src, HostId dst) const override;
 

@@ -89,11 +89,8 @@ Network::Network(const NetworkPlan& plan)
   // switch, whose links are all within its group, would set no limit itself.
   engine_.LimitWindow(close_delay_ / 2);
   if (plan.transport->needs_bandwidth_delay()) {
-    bandwidth_delay_ = std::make_unique<PairBandwidthDelay>(*plan.graph, routing_, sizes);
-    bandwidth_delay_->SetQueues({SlowestNic(*plan.graph), FewestNics(*plan.graph),
-                                 queue_plan_.LongestQueue(), queue_plan_.trims(),
-                                 IsOversubscribed(*plan.graph)});
-    if (plan.transport->counts_paths()) bandwidth_delay_->CountPaths();
+    bandwidth_delay_ =
+        std::make_unique<PairBandwidthDelay>(*plan.graph, routing_, *plan.transport, queue_plan_);
   }
   transport_ = plan.transport->Prepare(close_delay_, bandwidth_delay_.get());
   for (const std::unique_ptr<Switch>& s : switches_) {
