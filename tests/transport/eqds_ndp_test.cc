@@ -14,6 +14,7 @@
 
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
+#include "tests/support/rccc_kit.h"
 #include "tests/support/scripted_policy.h"
 #include "tests/support/stress.h"
 #include "transport/uet_credit.h"
@@ -441,17 +442,7 @@ TEST(PresetsTest, LostPullsAreMadeUpForByTheNext) {
   for (const std::string& transport : {kEqds, kNdp}) {
     SCOPED_TRACE(transport);
     const auto fct = [&](double loss) {
-      Lab lab({.graph = Star(2, kLink),
-               .transport = transport,
-               .port = kNdpPort,
-               .switch_policy =
-                   Scripted({DropAt(0, WithProbability(loss, 1, Anything(PacketKind::kCnp)))})});
-      lab.AddFlow(0, 1, 4'000'000);
-      lab.Run(Time{} + 1_s);
-      EXPECT_TRUE(lab.finished());
-      EXPECT_EQ(lab.Record(0).sender.timeouts, 0);
-      EXPECT_EQ(lab.Record(0).sender.retransmissions, 0);
-      return Seconds(FctRx(lab.Record(0)));
+      return rccc::TimeWithLostPulls(transport, kNdpPort, loss);
     };
     EXPECT_LE(fct(0.2), 1.05 * fct(0));
   }
@@ -581,7 +572,7 @@ TEST(PresetsTest, APresetIsTheSumOfItsParts) {
   }
 }
 
-// What Heddle writes is the same experiment, also if a setting overrides the preset's.
+// run.yaml is the same experiment, also if a setting overrides one of the preset.
 TEST(PresetsTest, SingleSettingsOverrideAPreset) {
   const std::string yaml = Yaml("{kind: uet, preset: eqds, cc: nscc, rccc: {pull: 16}}");
   const Experiment experiment = ExperimentFrom(yaml);

@@ -21,6 +21,7 @@
 #include "core/subflow_id.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
+#include "tests/support/lossy_fabric.h"
 #include "tests/support/scripted_policy.h"
 #include "tests/support/thread_counts.h"
 #include "transport/dss.h"
@@ -412,38 +413,19 @@ TEST(MptcpTest, LostSynsAreRepeated) {
 
 // --- Networks ---
 
-std::string AllRecords(const std::string& transport, const std::string& balancer, int threads) {
-  Graph graph = LeafSpineFrom(
-      "{leaves: 4, spines: 4, hosts_per_leaf: 4, host_link: {rate: 10Gbps, delay: 1us}, "
-      "fabric_link: {rate: 10Gbps, delay: 1us}}");
-  const LinkEvent lossy{.at = Time{}, .link = 20, .up = {}, .rate = {}, .delay = {}, .loss = 0.02};
-  const LinkEvent down{.at = Time{} + 200_us, .link = 22, .up = false, .rate = {}, .delay = {}};
-  Lab lab({.graph = std::move(graph),
-           .transport = transport,
-           .balancer = balancer,
-           .port = "{buffer: 60KB, ecn_above: 30KB}",
-           .events = {lossy, down},
-           .threads = threads});
-  Rng rng = Rng::Stream(1, "mptcp_test", 0);
-  for (uint32_t i = 0; i < 60; ++i) {
-    const auto src = static_cast<HostId>(rng.Below(16));
-    const auto dst = static_cast<HostId>((src + 1 + rng.Below(15)) % 16);
-    lab.AddFlow(src, dst, 1 + static_cast<int64_t>(rng.Below(400'000)), Time{} + 10_us * (i / 3));
-  }
-  lab.Run(Time{} + 5_s);
-  EXPECT_TRUE(lab.finished());
-  return Describe(lab);
-}
-
 TEST(MptcpTest, IsTheSameForEveryNumberOfThreads) {
   for (const char* transport :
        {"{kind: mptcp, min_rto: 1ms}", "{kind: mptcp, min_rto: 1ms, scheduler: min_rtt, rwnd: 60}",
         "{kind: mptcp, min_rto: 1ms, cc: olia, setup: join}"}) {
     for (const char* balancer : {"ecmp", "rps"}) {
       SCOPED_TRACE(fmt::format("{} {}", transport, balancer));
-      const std::string one = AllRecords(transport, balancer, 1);
-      for (const int threads : ThreadCounts({2, 3}))
-        EXPECT_EQ(AllRecords(transport, balancer, threads), one);
+      const LossyFabric fabric{.transport = transport,
+                               .balancer = balancer,
+                               .draws = "mptcp_test",
+                               .flows = 60,
+                               .every = 10_us};
+      const std::string one = RecordsOf(fabric, 1);
+      for (const int threads : ThreadCounts({2, 3})) EXPECT_EQ(RecordsOf(fabric, threads), one);
     }
   }
 }

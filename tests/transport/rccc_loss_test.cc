@@ -20,24 +20,13 @@ using rccc::kCreditAlone;
 using rccc::kDeep;
 using rccc::kLink;
 using rccc::kTrims;
+using rccc::TimeWithLostPulls;
 
 // --- Losses ---
 
 // Every fifth pull is lost: the next one makes up for it, so the flow is hardly later.
 TEST(RcccTest, LostPullsAreMadeUpForByTheNext) {
-  const auto fct = [](double loss) {
-    Lab lab({.graph = Star(2, kLink),
-             .transport = kCreditAlone,
-             .port = kTrims,
-             .switch_policy =
-                 Scripted({DropAt(0, WithProbability(loss, 1, Anything(PacketKind::kCnp)))})});
-    lab.AddFlow(0, 1, 4'000'000);
-    lab.Run(Time{} + 100_ms);
-    EXPECT_TRUE(lab.finished());
-    EXPECT_EQ(lab.Record(0).sender.timeouts, 0);
-    EXPECT_EQ(lab.Record(0).sender.retransmissions, 0);
-    return Seconds(FctRx(lab.Record(0)));
-  };
+  const auto fct = [](double loss) { return TimeWithLostPulls(kCreditAlone, kTrims, loss); };
   EXPECT_LE(fct(0.2), 1.02 * fct(0));
 }
 
