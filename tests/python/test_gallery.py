@@ -24,6 +24,14 @@ def check_pictures(test, shown, folder):
         test.assertLess((pictures / name).stat().st_size, 60_000, name)
 
 
+def run_code(page, name):
+    """Runs the page's only block of Python; returns what it defines."""
+    code, = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names = {}
+    exec(compile(code, name, "exec"), names)  # pylint: disable=exec-used
+    return names
+
+
 class GalleryTest(unittest.TestCase):
     def test_it_shows_small_pictures_which_are_there(self):
         self.assertGreaterEqual(len(SHOWN), 8)
@@ -51,9 +59,7 @@ class PublishedTest(unittest.TestCase):
 
     @unittest.skipUnless(support.has("matplotlib"), "matplotlib is not installed")
     def test_its_code_draws_every_experiment(self):
-        code, = re.findall(r"```python\n(.*?)```", PUBLISHED, re.DOTALL)
-        names = {}
-        exec(compile(code, "docs/published.md", "exec"), names)  # pylint: disable=exec-used
+        names = run_code(PUBLISHED, "docs/published.md")
         # The axis that makes the panels.
         panels = {"conweave_fig12_13": "transport.recovery", "conga_fig11": "workload[0].sizes"}
         with support.folder() as folder:
@@ -70,9 +76,7 @@ class CollectivesTest(unittest.TestCase):
 
     @unittest.skipUnless(support.has("matplotlib"), "matplotlib is not installed")
     def test_its_code_draws_both_experiments(self):
-        code, = re.findall(r"```python\n(.*?)```", COLLECTIVES, re.DOTALL)
-        names = {}
-        exec(compile(code, "docs/collectives.md", "exec"), names)  # pylint: disable=exec-used
+        names = run_code(COLLECTIVES, "docs/collectives.md")
         with support.folder() as folder:
             for name in ("ranks64", "ranks512"):
                 heddle.sweep(support.ROOT / f"configs/collectives/{name}.yaml", out=folder / name, scale="ci",
@@ -87,9 +91,7 @@ class SprayingTest(unittest.TestCase):
 
     @unittest.skipUnless(support.has("matplotlib"), "matplotlib is not installed")
     def test_its_code_draws_the_experiment(self):
-        code, = re.findall(r"```python\n(.*?)```", SPRAYING, re.DOTALL)
-        names = {}
-        exec(compile(code, "docs/spraying.md", "exec"), names)  # pylint: disable=exec-used
+        names = run_code(SPRAYING, "docs/spraying.md")
         with support.folder() as folder:
             heddle.sweep(support.ROOT / "configs/spraying/hosts1024.yaml", out=folder / "sweep", scale="ci",
                          progress=False)
