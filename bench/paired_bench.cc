@@ -159,8 +159,7 @@ void MeasurePorts(const std::string& name, const Scenario& scenario, int rounds)
              RatioOf(times[1], times[0]), RatioOf(times[4], times[3]), RatioOf(times[5], times[3]));
   fmt::print(
       "  trimming: {:.2f} times PFC with RoCE; Ultra Ethernet: {:.2f} times RoCE with trimming, "
-      "{:.2f} "
-      "times with packets as large\n",
+      "{:.2f} times with packets as large\n",
       RatioOf(times[6], times[5]), RatioOf(times[7], times[6]), RatioOf(times[7], times[8]));
 }
 

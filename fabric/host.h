@@ -358,8 +358,8 @@ class Host final : public Node {
   std::vector<Packet> deferred_;
   const size_t links_;
   FixedVector<Nic> nics_;  // By link.
-  PortIndex last_nic_ =
-      0;  // The one that a packet of a flow that asks for the freest left through.
+  // With several NICs: the one that the last packet of a flow left through.
+  PortIndex last_nic_ = 0;
   FirstHops first_hops_;
   std::unique_ptr<Transport> transport_;
   std::array<User, kLanes> users_;

@@ -91,7 +91,7 @@ struct JobRow {
   int64_t computed_ps = 0;
   int64_t exposed_ps = 0;
   int64_t most_exposed_ps = 0;
-  // Of all iterations that have finished; empty if none has begun, or finished.
+  // The first iteration begins, and the last finished one ends; empty if none has.
   std::optional<int64_t> start_ps = std::nullopt;
   std::optional<int64_t> end_ps = std::nullopt;
   PercentileMethod percentiles = PercentileMethod::kLinear;

@@ -60,7 +60,7 @@ class EntropyPenalties {
  public:
   static constexpr uint8_t kMost = 15;
 
-  // What a choice that passes over entropies does to their points.
+  // A choice takes a point off the first entropy that it passes over, or off all of them.
   enum class Forgives : uint8_t { kFirst, kAll };
 
   // No entropy has more than `most` points.

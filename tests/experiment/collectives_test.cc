@@ -230,8 +230,8 @@ TEST(MeanTimeTest, RoundsToThePicosecond) {
   EXPECT_EQ(MeanTime(9'000'000'000'000'000'001, 2), Duration{4'500'000'000'000'000'001});
 }
 
-// What a job without a finished iteration has not got is left empty; what the schedule says is
-// there.
+// A job without a finished iteration has no times, so their cells are empty. The figures of its
+// schedule are there.
 TEST(JobResultsTest, AJobThatFinishesNoIterationHasEmptyCells) {
   const FinishedRun run = RunExperiment(
       ExperimentFrom(CollectiveOn(4, "op: all_reduce, size: 400000B, start: 1us, iterations: 2") +
@@ -399,7 +399,7 @@ TEST(StuckJobTest, NamesAMessageOfARanksOwnThatIsNotAcknowledged) {
                             "which has not been sent"))));
 }
 
-// Of the operations of a training step, those come first that wait for a message under way.
+// The warning lists first those operations of a training step that wait for a message under way.
 TEST(StuckJobTest, NamesWhatATrainingStepWaitsFor) {
   const FinishedRun run = RunExperiment(ExperimentFrom(
       OnAStar(4,

@@ -15,8 +15,8 @@ except ImportError:
     descriptor_pb2 = None
 
 TRACES = support.ROOT / "configs/traces"
-# Of mlcommons/chakra, schema/protobuf/et_def.proto, as far as tests write it: number, type, name.
-# A capital letter: a message of that name. "*": repeated.
+# The fields of mlcommons/chakra, schema/protobuf/et_def.proto, that tests write: number, type, name.
+# A type with a capital letter is a message of that name; "*" says that the field is repeated.
 SCHEMA = {
     "Int64List": ["1 int64* values"],
     "AttributeProto": ["1 string name", "2 string doc_string", "3 double double_val", "5 float float_val",

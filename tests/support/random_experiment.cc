@@ -438,7 +438,7 @@ class WildDrawer {
     rule.given["matrix"] = Data("tests/fuzz/corpus/traffic_matrix/uneven.csv");
   }
 
-  // What all kinds of jobs have.
+  // Draws the settings that all kinds of jobs have.
   void GiveJob(DrawRule& rule) {
     rule.given["share_hosts"] = "true";
     rule.given["between"] = Pick({"none", "barrier", "ideal"});
