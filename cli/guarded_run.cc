@@ -30,20 +30,14 @@ namespace heddle {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kPatience(
-    5);  // The time that the process has to stop before it is killed.
 constexpr int kTickMs = 100;
 
 [[noreturn]] void RunInChild(const std::function<int()>& work, pid_t parent,
                              std::atomic<bool>& returned) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) std::_Exit(kExitFailed);  // The parent has died meanwhile.
-  IgnoreStopSignals();
-  int exit_code = CatchAll(work);
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    std::fputs("heddle: cannot write to the standard output\n", stderr);
-    if (exit_code == kExitDone) exit_code = kExitFailed;
-  }
+  LeaveStopSignalsToParent();
+  const int exit_code = FinishOutput(CatchAll(work));
   std::fflush(stderr);
   returned = true;
   std::_Exit(exit_code);
@@ -51,15 +45,15 @@ constexpr int kTickMs = 100;
 
 // Waits until the process that holds the other end of `pipe` ends. Returns true if it had to be
 // killed.
-bool WaitFor(pid_t process, int pipe) {
+bool WaitFor(pid_t process, int pipe, std::optional<std::chrono::seconds> patience) {
   std::optional<Clock::time_point> asked;
   bool killed = false;
   for (;;) {
     pollfd end{pipe, POLLIN, 0};
     if (poll(&end, 1, kTickMs) > 0) return killed;
-    if (!StopRequested()) continue;
+    if (!patience || !StopRequested()) continue;
     if (!asked) asked = Clock::now();
-    if (killed || Clock::now() < *asked + kPatience) continue;
+    if (killed || Clock::now() < *asked + *patience) continue;
     kill(process, SIGKILL);
     killed = true;
   }
@@ -71,7 +65,8 @@ absl::Status NoProcess(int error) {
 
 }  // namespace
 
-absl::StatusOr<Guarded> RunGuarded(const std::function<int()>& work) {
+absl::StatusOr<Guarded> RunGuarded(const std::function<int()>& work,
+                                   std::optional<std::chrono::seconds> patience) {
   std::array<int, 2> ends{};
   void* memory = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -91,7 +86,7 @@ absl::StatusOr<Guarded> RunGuarded(const std::function<int()>& work) {
     return NoProcess(error);
   }
   Guarded guarded;
-  guarded.hung = WaitFor(process, ends[0]);
+  guarded.hung = WaitFor(process, ends[0], patience);
   close(ends[0]);
   int status = 0;
   while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
@@ -110,16 +105,26 @@ bool IsDebugged() {
   return false;
 }
 
-int CatchAll(const std::function<int()>& work) {
+int FinishOutput(int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  std::fputs("heddle: cannot write to the standard output\n", stderr);
+  std::clearerr(stdout);  // It is reported once.
+  return exit_code == kExitDone ? kExitFailed : exit_code;
+}
+
+int CatchAll(const std::function<int()>& work, const std::string& what) {
+  // Nothing is allocated here, since memory may have run out.
+  const auto print = [&what](const char* message) {
+    std::fprintf(stderr, "heddle: %s%s%s\n", what.c_str(), what.empty() ? "" : ": ", message);
+  };
   try {
     return work();
   } catch (const std::bad_alloc&) {
-    std::fputs("heddle: out of memory\n", stderr);
+    print("out of memory");
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "heddle: %s\n", error.what());
+    print(error.what());
   } catch (...) {
-    std::fputs("heddle: an exception that is no std::exception was thrown; by a plug-in?\n",
-               stderr);
+    print("an exception that is no std::exception was thrown; by a plug-in?");
   }
   return kExitFailed;
 }

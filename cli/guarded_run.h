@@ -6,7 +6,10 @@
 
 #include <absl/status/statusor.h>
 
+#include <chrono>
 #include <functional>
+#include <optional>
+#include <string>
 
 namespace heddle {
 
@@ -17,14 +20,21 @@ struct Guarded {
 };
 
 // Runs `work` in a copy of this process, which must have no threads, and waits for it. Signals that
-// are counted (cli/stop_signals.h) are counted for both. Fails if no process can be started.
-absl::StatusOr<Guarded> RunGuarded(const std::function<int()>& work);
+// are counted (cli/stop_signals.h) are counted for both. After the first one the copy has
+// `patience` to end, or all time if there is none; then it is killed. Fails if no process can be
+// started.
+absl::StatusOr<Guarded> RunGuarded(const std::function<int()>& work,
+                                   std::optional<std::chrono::seconds> patience);
 
 // Under a debugger, callers run the work in their own process.
 bool IsDebugged();
 
-// Returns the exit code of `work`. Prints an exception and returns 1: memory has run out, or a
-// plug-in has thrown. Heddle's own code throws nothing.
-int CatchAll(const std::function<int()>& work);
+// Writes what stdout has buffered. If that fails, as on a full disk, prints an error and returns 1
+// instead of an exit code of 0.
+int FinishOutput(int exit_code);
+
+// Returns the exit code of `work`. Prints an exception, after the name of `what` was done, and
+// returns 1: memory has run out, or a plug-in has thrown. Heddle's own code throws nothing.
+int CatchAll(const std::function<int()>& work, const std::string& what = "");
 
 }  // namespace heddle

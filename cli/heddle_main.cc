@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "cli/bench_command.h"
 #include "cli/collect_command.h"
 #include "cli/commands.h"
+#include "cli/failures.h"
 #include "cli/generated_commands.h"
 #include "cli/guarded_run.h"
 #include "cli/model_command.h"
@@ -24,6 +27,7 @@
 #include "cli/papers_command.h"
 #include "cli/plugins.h"
 #include "cli/report_command.h"
+#include "cli/stop_signals.h"
 #include "cli/sweep_command.h"
 #include "cli/text.h"
 #include "cli/trace_command.h"
@@ -96,6 +100,27 @@ bool NamesCommand(const CLI::App& app, std::string_view word) {
                app.get_name() == "model" ? "model" : "command", std::string(word).c_str(),
                Suggestion(word, known).c_str());
   return false;
+}
+
+// Runs the work of a command, with the loading of plug-ins, in a second process. If a plug-in ends
+// that one, this one reports it.
+int RunWithPlugins(const std::function<int()>& work) {
+  CountStopSignals(/*patience=*/0);  // Commands that stop in good order set theirs.
+  const absl::StatusOr<Guarded> guarded = RunGuarded(work, /*patience=*/std::nullopt);
+  if (!guarded.ok()) return Fail(kExitFailed, guarded.status());
+  const int exit_code = guarded->exit_code;
+  // The process has reported a broken invariant itself.
+  if (guarded->returned || exit_code == kExitBrokenInvariant) return exit_code;
+  if (exit_code > 128) {
+    fmt::print(stderr, "heddle: signal {} ({}) ended the command; does a plug-in crash?\n",
+               exit_code - 128, strsignal(exit_code - 128));
+    return exit_code;
+  }
+  fmt::print(stderr,
+             "heddle: the process ended itself with exit code {} before the command was done; "
+             "does a plug-in call exit?\n",
+             exit_code);
+  return kExitFailed;
 }
 
 void WarnOfUnchecked() {
@@ -190,13 +215,13 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitDone : kExitBadInput;
   }
-  if (!LoadPlugins(plugin_files, plugins)) return kExitBadInput;
-  const int exit_code = command();
-  WarnOfUnchecked();
-  // If stdout is redirected to a full disk, the error shows only here.
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
-  std::fprintf(stderr, "heddle: cannot write to the standard output\n");
-  return exit_code == kExitDone ? kExitFailed : exit_code;
+  const auto work = [&] {
+    if (!LoadPlugins(plugin_files, plugins)) return kExitBadInput;
+    const int exit_code = command();
+    WarnOfUnchecked();
+    return FinishOutput(exit_code);
+  };
+  return plugin_files.empty() || IsDebugged() ? work() : RunWithPlugins(work);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -188,7 +189,9 @@ int RunAndPrint(const std::vector<PlannedRun>& runs, const RunArguments& argumen
 // Simulates the runs in a second process. If a plug-in ends that one, this one reports it and
 // tidies up.
 int RunWithPlugins(const std::vector<PlannedRun>& runs, const RunArguments& arguments) {
-  const absl::StatusOr<Guarded> guarded = RunGuarded([&] { return RunAndPrint(runs, arguments); });
+  const absl::StatusOr<Guarded> guarded = RunGuarded(
+      [&] { return CatchAll([&] { return RunAndPrint(runs, arguments); }, NamesOf(runs)); },
+      /*patience=*/std::chrono::seconds(5));
   if (!guarded.ok()) return Fail(kExitFailed, guarded.status());
   const Guarded& run = *guarded;
   if (run.returned) return run.exit_code;

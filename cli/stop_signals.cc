@@ -18,11 +18,12 @@ struct Stops {
   std::atomic<bool> requested{false};
   std::atomic<int> count{0};
   std::atomic<int> signal{0};
+  std::atomic<int> patience{0};
 };
 
 Stops of_this_process;
 std::atomic<Stops*> stops{&of_this_process};
-std::atomic<int> most_stops{1};
+bool another_process_counts = false;
 
 int ExitCodeOf(int signal) { return 128 + (signal == SIGUSR1 ? SIGTERM : signal); }
 
@@ -32,13 +33,14 @@ extern "C" void OnSignal(int signal) {
   int none = 0;
   counted.signal.compare_exchange_strong(none, signal);
   counted.requested = true;
-  if (++counted.count > most_stops) std::_Exit(ExitCodeOf(signal));
+  if (++counted.count > counted.patience) std::_Exit(ExitCodeOf(signal));
 }
 
 }  // namespace
 
 void CountStopSignals(int patience) {
-  most_stops = patience;
+  stops.load()->patience = patience;
+  if (another_process_counts) return;
   struct sigaction action = {};
   action.sa_handler = OnSignal;
   for (const int signal : kSignals) sigaction(signal, &action, nullptr);
@@ -53,10 +55,12 @@ void ShareStopSignals() {
   shared->count = of_this_process.count.load();
   shared->signal = of_this_process.signal.load();
   shared->requested = of_this_process.requested.load();
+  shared->patience = of_this_process.patience.load();
   stops = shared;
 }
 
-void IgnoreStopSignals() {
+void LeaveStopSignalsToParent() {
+  another_process_counts = true;
   for (const int signal : kSignals) std::signal(signal, SIG_IGN);
 }
 

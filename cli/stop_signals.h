@@ -9,13 +9,13 @@
 namespace heddle {
 
 // From now on SIGINT, SIGTERM, SIGHUP and SIGUSR1 are counted; one more than `patience` ends the
-// program at once.
+// program at once. In a copy that leaves signals to its parent, this sets the parent's patience.
 void CountStopSignals(int patience);
 
 // Call it before fork(): signals counted in this process then count in the copy too.
 void ShareStopSignals();
-// Call it in the copy, which then leaves signals to the other process.
-void IgnoreStopSignals();
+// Call it in the copy, which then ignores signals.
+void LeaveStopSignalsToParent();
 
 const std::atomic<int>& StopSignals();     // The number of signals so far.
 const std::atomic<bool>& StopRequested();  // True after the first signal.

@@ -121,6 +121,39 @@ TEST_F(FailingPluginTest, OneThatCrashesLeavesNothing) {
   ExpectNothingLeft();
 }
 
+TEST_F(FailingPluginTest, OneThatThrowsAtAPacketIsReportedWithTheRun) {
+  const CommandResult result = Run("throwing_at_packets");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, EndsWith("heddle: e: no path pleases me\n"));
+  ExpectNothingLeft();
+}
+
+// Settings are read before any run, and by commands that run nothing.
+TEST_F(FailingPluginTest, OneThatEndsTheProcessBeforeTheRunIsAFailure) {
+  const std::string plugin = " --plugin " + kPlugins + "failing.so";
+  for (const std::string& command :
+       {Command("exiting_early"), "'" + kHeddle + "' check e.yaml --set lb=exiting_early" + plugin,
+        "'" + kHeddle + "' describe exiting_early" + plugin}) {
+    const CommandResult result = RunCommand(command, folder_.path());
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err, EndsWith("heddle: the process ended itself with exit code 0 before the "
+                                     "command was done; does a plug-in call exit?\n"));
+  }
+  const CommandResult crashed = Run("crashing_early");
+  EXPECT_EQ(crashed.exit_code, 134);
+  EXPECT_THAT(crashed.err, EndsWith("heddle: signal 6 (Aborted) ended the command; does a plug-in "
+                                    "crash?\n"));
+  ExpectNothingLeft();
+}
+
+TEST_F(FailingPluginTest, OneThatHangsBeforeTheRunIsStoppedByTheFirstSignal) {
+  const CommandResult result =
+      RunCommand(Command("hanging_early") + " & pid=$!\nsleep 0.3; kill -TERM $pid; wait $pid",
+                 folder_.path());
+  EXPECT_EQ(result.exit_code, 143);
+  ExpectNothingLeft();
+}
+
 TEST_F(FailingPluginTest, OneThatMakesNoPoliciesIsBadInput) {
   ExpectRefused(
       Run("throwing"),
