@@ -163,6 +163,8 @@ bool Engine::OpenNextWindow() {
   Time start = conductor_->Next();
   for (const std::unique_ptr<Shard>& shard : shards_) start = std::min(start, shard->Due());
   const Time end = conductor_->End();
+  HEDDLE_CHECK(end >= window_end_, "the run ends at {} ps, but a window has run to {} ps", end.ps,
+               window_end_.ps);
   if (start >= end || start == kNever) {
     now_ = std::min(start, end);
     return false;

@@ -113,7 +113,7 @@ Time RunJobs::LastEnd() const {
   for (const HostJobs* host : hosts_) {
     for (size_t place = 0; place < host->ranks(); ++place) {
       if (!host->JobOf(place).settings().measured) continue;
-      last = std::max(last, host->IterationsOf(place).back().end);
+      last = std::max(last, host->EndOf(place));
     }
   }
   return last;

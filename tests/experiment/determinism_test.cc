@@ -79,6 +79,28 @@ TEST(DeterminismTest, HowResultsAreSplitChangesNoTime) {
   }
 }
 
+// The barrier after the last iteration takes longer than a packet's round trip. Background traffic
+// goes on, so its counts show where the run ends. Records divide its windows otherwise.
+TEST(DeterminismTest, TheEndOfAJobDoesNotDependOnWindows) {
+  const std::string yaml =
+      "topology: {kind: leaf_spine, leaves: 1, spines: 1, hosts_per_leaf: 8, host_link: {rate: "
+      "7Gbps, delay: 25ns}}\n"
+      "transport: {kind: rocev2, cc: none}\nlb: ecmp\n"
+      "workload:\n"
+      "  - {kind: collective, op: all_reduce, size: 20KB, ranks: 4, ranks_per_host: 4, "
+      "local_latency: 30us, iterations: 2, between: barrier}\n"
+      "background: [{hosts: 0.7, load: 0.3, overload: true}]\n";
+  const FinishedRun plain = RunExperiment(ExperimentFrom(yaml));
+  for (const std::string every : {"100ns", "500ns", "1us", "5us"}) {
+    SCOPED_TRACE(every);
+    const FinishedRun recorded =
+        RunExperiment(ExperimentFrom(yaml, {"measure.record={queues: " + every + "}"}));
+    EXPECT_EQ(plain.result.end, recorded.result.end);
+    EXPECT_EQ(plain.files.links, recorded.files.links);
+    EXPECT_EQ(plain.files.udp, recorded.files.udp);
+  }
+}
+
 TEST(DeterminismTest, AnotherSeedGivesOtherResults) {
   const std::string yaml = Yaml(kFabrics.front(), "ecmp");
   const RunFiles one = RunExperiment(ExperimentFrom(yaml, {"seed=1"})).files;

@@ -51,6 +51,7 @@ class HostJobs::Rank final : public RankActions {
   const Job& job() const { return job_; }
   uint32_t rank() const { return rank_; }
   std::span<const Iteration> iterations() const { return iterations_; }
+  Time end() const { return end_; }
   std::span<const OperationTimes> operations() const { return operations_; }
   std::span<const Deed> deeds() const { return deeds_; }
   std::span<const PartTimes> parts() const { return part_times_; }
@@ -493,6 +494,7 @@ class HostJobs::Rank final : public RankActions {
   }
 
   void EndJob() {
+    end_ = host_.now();
     if (job_.settings().measured) all_.ranks_left_.fetch_sub(1, std::memory_order_relaxed);
   }
 
@@ -528,6 +530,7 @@ class HostJobs::Rank final : public RankActions {
   std::set<News, TakesEffectBefore> news_;
   Ring<uint64_t> posted_;  // Messages that are finished because they were asked for.
   Connections connections_;
+  Time end_ = kNever;  // Of the job.
   std::vector<Time> stream_free_;
   Time egress_free_;
   Time ingress_free_;
@@ -635,6 +638,7 @@ uint32_t HostJobs::RankOf(size_t place) const { return ranks_[place]->rank(); }
 std::span<const HostJobs::Iteration> HostJobs::IterationsOf(size_t place) const {
   return ranks_[place]->iterations();
 }
+Time HostJobs::EndOf(size_t place) const { return ranks_[place]->end(); }
 std::span<const HostJobs::OperationTimes> HostJobs::OperationsOf(size_t place) const {
   return ranks_[place]->operations();
 }

@@ -107,6 +107,9 @@ class HostJobs final : public Application {
   const Job& JobOf(size_t place) const;
   uint32_t RankOf(size_t place) const;
   std::span<const Iteration> IterationsOf(size_t place) const;
+  // When the rank has finished its job, with the barrier after the last iteration if there is one;
+  // kNever before.
+  Time EndOf(size_t place) const;
   // By operation, one iteration behind the other. Empty unless they have been recorded, and if the
   // schedule is no graph.
   std::span<const OperationTimes> OperationsOf(size_t place) const;
