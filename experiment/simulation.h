@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -72,7 +73,7 @@ struct SimulationResult {
   int64_t unfinished = 0;       // Measured flows that have not finished.
   int64_t payload_started = 0;  // Bytes, of all flows.
   int64_t payload_finished = 0;
-  std::vector<FlowSample> samples;             // Measured flows, in the order of flows.csv.
+  std::deque<FlowSample> samples;              // Measured flows, in the order of flows.csv.
   std::vector<ClassCounters> counters;         // By atom of the size classes.
   LinkLoad load;                               // Measured in the time that links.csv covers,
   std::array<FlowsInProgress, 2> in_progress;  // and in each half of it.

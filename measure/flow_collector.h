@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,9 +24,11 @@ struct FlowTotals {
   int64_t messages_measured = 0;  // that are measured.
   int64_t messages_payload = 0;
   int64_t finished = 0;
-  int64_t unfinished = 0;           // Measured flows.
-  int64_t payload_finished = 0;     // Bytes.
-  std::vector<FlowSample> samples;  // Measured flows, in the order of flows.csv.
+  int64_t unfinished = 0;        // Measured flows.
+  int64_t payload_finished = 0;  // Bytes.
+  // Measured flows, in the order of flows.csv. A vector that grows would hold them twice for a
+  // moment.
+  std::deque<FlowSample> samples;
 };
 
 class FlowCollector {
