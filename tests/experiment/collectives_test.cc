@@ -658,6 +658,14 @@ TEST(CollectiveTimesTest, NcclBroadcastsChunksAlongAChain) {
   EXPECT_EQ(TimeOf(4, job + "512KiB"), 3 * kAlone + 2 * kAck);
 }
 
+// Messages of free connections are not counted, so NCCL's limit is left out: both chunks leave at
+// once, packet by packet.
+TEST(CollectiveTimesTest, NcclHasNoLimitOnFreeConnections) {
+  constexpr int64_t kChunk = 524 * 83'840 + 26'880;
+  EXPECT_EQ(TimeOf(2, "op: broadcast, preset: nccl, channels: 1, connections: free, size: 1MiB"),
+            2'000'000 + 83'840 + 2 * kChunk);
+}
+
 TEST(CollectiveTest, RailsMergeWhatAServerSends) {
   // Sixteen ranks on four hosts: a rank sends one message of four blocks to each other host.
   const FinishedRun run = RunExperiment(ExperimentFrom(CollectiveOn(

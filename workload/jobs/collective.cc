@@ -545,7 +545,8 @@ JobOperation Collective::Operation() const { return settings_.Operation(ranks())
 
 void Collective::Adjust(JobSettings& settings) const {
   const NcclShape shape = settings_.nccl_shape();
-  if (settings_.preset == CollectiveSettings::Preset::kNccl && settings.unfinished == 0) {
+  const bool is_nccl = settings_.preset == CollectiveSettings::Preset::kNccl;
+  if (is_nccl && settings.ordered && settings.unfinished == 0) {
     settings.unfinished = NcclUnfinished(settings_.protocol, shape);
   }
   if (!settings_.step_latency) return;
