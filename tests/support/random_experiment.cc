@@ -455,17 +455,26 @@ class WildDrawer {
     rule.given["scale"] = Pick({"0.1", "1/20", "0.01"});
     for (const char* name : {"warm_up", "unfinished", "memory"}) rule.given[name] = "";
     GiveJob(rule);
-    switch (rng_.Below(3)) {
+    switch (rng_.Below(6)) {
       case 0:
         rule.given["format"] = "goal";
         rule.given["file"] = Data("configs/traces/halo.goal");
         break;
       case 1:
+        rule.given["format"] = "goal_binary";
+        rule.given["file"] = Data("tests/fuzz/corpus/goal_binary/ping.bin");
+        break;
+      case 2:
+        rule.given["format"] = "hpcc";
+        rule.given["file"] =
+            Data("tests/fuzz/corpus/flow_txt/") + Pick({"hpcc.txt", "conweave.txt"});
+        break;
+      case 3:
         rule.given["format"] = "htsim_cm";
         rule.given["file"] = Data("configs/traces/relay.cm");
         break;
       default:
-        rule.given["format"] = "chakra_json";
+        rule.given["format"] = Pick({"chakra", "chakra_json"});
         rule.given["file"] = Data("configs/traces/step");
         rule.given["comm_groups"] = Data("configs/traces/step.groups.json");
         rule.given["ranks"] = "4";
