@@ -126,9 +126,10 @@ Duration IdealFct::Best(HostId src, HostId dst, const Ways& ways, int64_t packet
 }
 
 int64_t IdealFct::LinksAtOnce(HostId src, const Ways& ways) const {
-  if (!spreads_) return 1;
-  // Where links fail, others may begin the shortest paths.
-  return static_cast<int64_t>(may_detour_ ? routing_.LinksOf(src) : ways.size());
+  // Where links fail, others may begin the shortest paths. A flow that moves to another link sends
+  // its next packet there while the one before still leaves.
+  if (may_detour_) return static_cast<int64_t>(routing_.LinksOf(src));
+  return spreads_ ? static_cast<int64_t>(ways.size()) : 1;
 }
 
 double IdealFct::Crossing(const Ways& ways, int64_t bytes) {

@@ -25,7 +25,8 @@ Duration PipelineTime(std::span<const Channel> path, int64_t packets, int64_t wi
 class IdealFct {
  public:
   // `routing` must outlive this. With `may_detour`, links may fail: a flow may then take a path
-  // with more links, which may be faster than all shortest paths. This changes `least` only. With
+  // with more links, which may be faster than all shortest paths, or move to another link of its
+  // host. This changes `least` only. With
   // `spreads`, a flow uses all links of its hosts at once, as the subflows of MPTCP do: between
   // hosts with several links `rx` is `least` then.
   IdealFct(const Routing& routing, const PacketSizes& sizes, bool may_detour = false,

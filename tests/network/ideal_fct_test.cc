@@ -256,6 +256,8 @@ TEST(IdealFctTest, SeveralLinksAtOnceAreNoFasterThanTheLeast) {
     const Graph graph = hosts.graph();
     const Routing routing(graph);
     IdealFct ideal(routing, sizes, /*may_detour=*/false, /*spreads=*/true);
+    // A flow that moves to another link at each packet, because links fail, is as fast.
+    IdealFct moving(routing, sizes, /*may_detour=*/true);
     for (int j = 0; j < 10; ++j) {
       const int64_t size = 1 + rng.Below(j < 5 ? 10'000 : 200'000);
       SCOPED_TRACE(fmt::format("{} links of {} Gbps, {} of {}, {} bytes", hosts.out_links,
@@ -265,6 +267,7 @@ TEST(IdealFctTest, SeveralLinksAtOnceAreNoFasterThanTheLeast) {
       const double packet = 1'538 * 8e3 / static_cast<double>(hosts.in_gbps);
       ASSERT_LE(static_cast<double>(times.least.ps), served + 1);
       ASSERT_GE(static_cast<double>(times.least.ps), served - packet - 2);
+      ASSERT_LE(static_cast<double>(moving.Of(0, 1, size).least.ps), served + 1);
       if (hosts.out_links > 1 || hosts.in_links > 1) {
         ASSERT_EQ(times.rx, times.least);
       } else {

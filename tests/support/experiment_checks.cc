@@ -218,11 +218,8 @@ void CheckBackground(const FinishedRun& run, Complaints& complaints) {
                     received, packets.datagrams_received);
 }
 
-// Nothing fails for long, and there is time: all flows finish. `repeats`: RoCE may send the same
-// packet twice without a timeout.
-void CheckTameRun(const Experiment& experiment, const FinishedRun& run, bool repeats,
-                  Complaints& complaints) {
-  const SimulationResult& result = run.result;
+// Nothing fails for long, and there is time: all flows finish.
+void CheckThatAllFinished(const SimulationResult& result, Complaints& complaints) {
   complaints.Expect(!result.reached_t_max, "the run did not end by itself");
   complaints.Expect(result.unfinished == 0, "{} flows are unfinished", result.unfinished);
   complaints.Expect(result.flows_finished == result.flows_started, "{} of {} flows finished",
@@ -231,6 +228,12 @@ void CheckTameRun(const Experiment& experiment, const FinishedRun& run, bool rep
                     result.measured, result.flows_started);
   complaints.Expect(result.payload_finished == result.payload_started, "{} of {} bytes finished",
                     result.payload_finished, result.payload_started);
+}
+
+// `repeats`: RoCE may send the same packet twice without a timeout.
+void CheckTameRun(const Experiment& experiment, const FinishedRun& run, bool repeats,
+                  Complaints& complaints) {
+  const SimulationResult& result = run.result;
   double expected = 0;
   for (const Forecast& forecast : experiment.forecasts) expected += forecast.flows;
   complaints.Expect(static_cast<double>(result.flows_started) == expected,
@@ -333,6 +336,11 @@ Verdict Check(const std::string& yaml, bool is_tame) {
       const bool repeats = yaml.find("nack: timer") != std::string::npos ||
                            yaml.find("recovery: irn") != std::string::npos;
       CheckTameRun(experiment, run, repeats, complaints);
+      // Go-back-N at a fixed rate may lose the same packet for ever: each time it meets the queue
+      // that the packets before it have filled.
+      const bool may_livelock = yaml.find("recovery: gbn") != std::string::npos &&
+                                yaml.find("cc: none") != std::string::npos;
+      if (!may_livelock) CheckThatAllFinished(run.result, complaints);
     }
     CheckThatRunsAgree(experiment, run, complaints);
     CheckThatInstrumentsChangeNothing(yaml, run, complaints);
