@@ -723,6 +723,37 @@ TEST(HostLinksTest, ArePausedOneByOne) {
   EXPECT_EQ(bench.host().PausesUntil(1, At(9_us)).paused, 8_us);
 }
 
+// A flow waits from 2 us on behind the pause of link 1, until it moves to link 0 at 4.5 us.
+TEST(HostLinksTest, AFlowThatMovesIsBlockedUntilThen) {
+  Bench bench(2);
+  Actor& flows = bench.transport();
+  bench.host().SetFirstHops({{0, 0}, {{1}}}, At(0_us));
+  bench.ArrivePause(At(1_us), Bit(kDataClass), true, 1);
+  flows.Schedule(At(2_us), 0, [&] { flows.Offer(0, 1); });
+  const Time change = At(4_us) + 500_ns;
+  bench.Do(change, [&] { bench.host().SetFirstHops({{0, 0}, {{0}}}, change); });
+  bench.Run();
+  EXPECT_THAT(bench.Left(0), ElementsAre("5.5 A"));
+  EXPECT_EQ(flows.blocked(0), 2'500_ns);
+}
+
+// A flow that waits for the packet before it, not for a pause, is not blocked.
+TEST(HostLinksTest, AFlowThatMovesWithoutAPauseIsNotBlocked) {
+  Bench bench(2);
+  Actor& flows = bench.transport();
+  bench.host().SetFirstHops({{0, 0}, {{1}}}, At(0_us));
+  flows.Schedule(At(2_us), 0, [&] {
+    flows.Offer(0, 1);
+    flows.Offer(1, 1);
+  });
+  const Time change = At(2_us) + 500_ns;
+  bench.Do(change, [&] { bench.host().SetFirstHops({{0, 0}, {{0}}}, change); });
+  bench.Run();
+  EXPECT_THAT(bench.Left(0), ElementsAre("3.5 B"));
+  EXPECT_EQ(flows.blocked(0), Duration{0});
+  EXPECT_EQ(flows.blocked(1), Duration{0});
+}
+
 // --- Damage ---
 
 TEST(HostLossTest, TakesPacketsAndSparesPauseFrames) {

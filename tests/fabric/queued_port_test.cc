@@ -172,6 +172,11 @@ void ExpectAsWithEvents(const PortSettings& settings, const QueueSettings& queue
       if ((queues.classes >> cls & 1) == 0) continue;
       ASSERT_EQ(late.port().Length(cls, end), reference.port.Length(cls));
     }
+    for (size_t cls = 0; cls < kClasses; ++cls) {
+      if (cls > 0 && (queues.classes >> cls & 1) == 0) continue;
+      ASSERT_EQ(late.port().QueueAt(cls, end).bytes, reference.port.QueueOf(cls).bytes);
+      ASSERT_EQ(late.port().QueueAt(cls, end).packets, reference.port.QueueOf(cls).packets);
+    }
     ASSERT_EQ(late.port().Length(end), reference.port.Length());
     ASSERT_EQ(late.port().QueuedPackets(end), reference.port.QueuedPackets());
     if (trace.pausable == 0) {

@@ -137,6 +137,14 @@ TEST(WatchdogTest, AClassIsStuckIfItIsPausedFor99PercentOfAPoll) {
   EXPECT_EQ(left(10'101_ns), std::vector<Duration>{50_us});
 }
 
+// Two polls are 20 us, which is not yet longer than the detection time; so it takes a third.
+TEST(WatchdogTest, CountsFromZeroAfterAPollThatWasNotStuck) {
+  SwitchPlan plan = WatchedPlan(false);
+  plan.queueing.watchdog.detect = 20_us + 1_ps;
+  const Storm storm = {.packets = {12_us}, .pauses = {10_us}};
+  EXPECT_EQ(RunStorm(plan, storm).left, std::vector<Duration>{40_us});
+}
+
 TEST(WatchdogTest, AClassWithoutPacketsIsNotStuck) {
   EXPECT_EQ(RunStorm(WatchedPlan(false), {.packets = {22_us}, .pauses = {10_us}}).left,
             std::vector<Duration>{50_us});

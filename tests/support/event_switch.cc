@@ -149,6 +149,17 @@ int64_t EventPort::QueuedPackets() const {
   return packets;
 }
 
+QueueLength EventPort::QueueOf(size_t cls) const {
+  QueueLength length;
+  const auto add = [&](const Packet& packet) {
+    length.bytes += packet.bytes;
+    ++length.packets;
+  };
+  for (const Queued& queued : queues_[cls]) add(queued.packet);
+  if (sending_ && sending_->packet.priority == cls) add(sending_->packet);
+  return length;
+}
+
 Duration EventPort::Wait(Time now) const {
   int64_t bits = 0;
   for (const auto& queue : queues_) {

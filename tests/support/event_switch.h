@@ -78,6 +78,8 @@ class EventPort {
   int64_t Length(size_t cls) const;
   int64_t Length() const;
   int64_t QueuedPackets() const;
+  // The same of one class in bytes and in packets, whatever the buffer counts.
+  QueueLength QueueOf(size_t cls) const;
   // The time until all queued packets would have left.
   Duration Wait(Time now) const;
 
