@@ -204,6 +204,31 @@ TEST(UndoTest, RestoresTheWindowAfterASpuriousRetransmission) {
   EXPECT_EQ(largest_window_later(", undo: dsack", lost), largest_window_later("", lost));
 }
 
+// Segment 5 arrives 100 us late, and a DSACK tells that its retransmission was needless. The window
+// of 20 segments comes back, and stays when the recovery ends, which is when segment 29 arrives:
+// PRR's last step (RFC 6937) would set it to a threshold that no longer holds.
+TEST(UndoTest, LeavesNothingForTheEndOfTheRecoveryToReduce) {
+  Lab lab({.graph = Line(4, {10_Gbps, 10_us}),
+           .transport = "{kind: tcp, iw: 20, prr: true, undo: dsack}",
+           .switch_policy = Scripted({HoldAt(2, Data(0, 5), 100_us).Times(1),
+                                      HoldAt(2, Data(0, 29), 600_us).Times(1),
+                                      HoldAt(2, Data(0, 31), 900_us).Times(1)})});
+  lab.AddFlow(0, 1, 32 * 1'460);
+  double restored = 0;
+  double last = 0;
+  lab.SampleEvery(1_us, [&](Time now) {
+    const TcpSender* sender = lab.Sender(0);
+    if (sender == nullptr || sender->done()) return;
+    if (now == Time{} + 500_us) restored = sender->cwnd() / 1'460;
+    last = sender->cwnd() / 1'460;
+  });
+  lab.Run();
+  EXPECT_EQ(lab.Record(0).sender.fast_retransmits, 1);
+  EXPECT_EQ(lab.Record(0).sender.timeouts, 0);
+  EXPECT_GE(restored, 20);
+  EXPECT_LE(last, restored + 32);
+}
+
 // --- Rescue ---
 
 TEST(RescueTest, SendsTheHighestSegmentAgainWhenNothingElseIsLeft) {

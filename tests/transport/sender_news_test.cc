@@ -247,6 +247,17 @@ TEST(ProbeTimeTest, WaitsForADelayedAckOfOneSegmentOnly) {
   }
 }
 
+// Segment 2 is lost, and its retransmission too, while segment 3 is known to have arrived: a probe
+// is for a tail of which nothing is known, so the timeout has to repair this.
+TEST(ProbeTimeTest, NeverComesWhileASegmentIsKnownToBeMissing) {
+  const Transfer transfer(4 * 1'460, "{kind: tcp, iw: 10, loss: rack, tlp: true}",
+                          {DropAt(0, Data(0, 2)).Times(2)});
+  std::vector<uint32_t> sent;
+  for (const Heard::Sent& s : transfer.heard.sent) sent.push_back(s.segment);
+  EXPECT_EQ(sent, (std::vector<uint32_t>{0, 1, 2, 3, 2, 2}));
+  EXPECT_EQ(transfer.record.sender.timeouts, 1);
+}
+
 // --- After a timeout ---
 
 // NewReno: one segment is sent after the timeout, though two duplicate ACKs had come before it; the

@@ -46,7 +46,7 @@ class Dctcp final : public WindowControl {
       Reduce(window, own, ack.nxt);
       return true;
     }
-    const bool may_grow = ack.una > own.reduced_until || settings_.grow_in_cwr;
+    const bool may_grow = ack.una > own.held_until || settings_.grow_in_cwr;
     if (may_grow && !ack.ecn_echo && !ack.in_recovery && ack.window_limited) {
       GrowWindow(window, ack.bytes, growth_limit_);
     }
@@ -55,13 +55,16 @@ class Dctcp final : public WindowControl {
 
   // One reduction per window, be it for marks or for a loss.
   void OnLoss(CongestionWindow& window, uint32_t recover) const override {
-    window.own.As<Own>().reduced_until = recover;
+    Own& own = window.own.As<Own>();
+    own.reduced_until = own.held_until = recover;
   }
 
+  // Slow start follows (RFC 5681 section 3.1), whatever had reduced the window before.
   void OnTimeout(CongestionWindow& window, uint32_t nxt) const override {
     Own& own = window.own.As<Own>();
     own.bytes_acked = own.bytes_marked = 0;
     own.window_end = nxt;
+    own.held_until = 0;
   }
 
   std::optional<double> MarkedShare(const CongestionWindow& window) const override {
@@ -75,7 +78,8 @@ class Dctcp final : public WindowControl {
     int64_t bytes_acked = 0;  // Bytes acknowledged in the observation window,
     int64_t bytes_marked = 0;
     uint32_t window_end = 0;     // which ends at this segment.
-    uint32_t reduced_until = 0;  // The next reduction comes when `una` has passed it.
+    uint32_t reduced_until = 0;  // The next reduction comes when `una` has passed it,
+    uint32_t held_until = 0;     // and the window grows again when it has passed this one.
   };
 
   void CloseObservation(Own& own, uint32_t nxt) const {
@@ -90,7 +94,7 @@ class Dctcp final : public WindowControl {
     window.cwnd = std::max(window.cwnd * (1 - own.alpha / 2),  // Paper, eq. (2).
                            settings_.min_cwnd * window.mss);
     window.ssthresh = window.cwnd;
-    own.reduced_until = nxt;
+    own.reduced_until = own.held_until = nxt;
   }
 
   const DctcpSettings settings_;

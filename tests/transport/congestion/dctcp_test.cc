@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "core/random.h"
 #include "tests/support/controls_from.h"
+#include "tests/support/lab.h"
+#include "tests/support/scripted_policy.h"
 #include "tests/support/window_kit.h"
 
 namespace heddle::dctcp_test {
@@ -98,6 +103,46 @@ TEST(DctcpWindowTest, GrowsInTheReducedWindowOnlyIfToldTo) {
     const double reduced = window.cwnd;
     dctcp->OnAck(window, Acked(2, 100));
     EXPECT_EQ(window.cwnd > reduced, grow);
+  }
+}
+
+// The window was reduced at segment 1, for all 100 that were under way, when a timeout came.
+TEST(DctcpWindowTest, GrowsAfterATimeoutWhateverCameBefore) {
+  const auto dctcp = WindowControlFrom("dctcp");
+  CongestionWindow window = WindowOf(100);
+  dctcp->Start(window, 100);
+  dctcp->OnAck(window, Acked(1, 100, true));
+  window.cwnd = kMss;
+  dctcp->OnTimeout(window, 101);
+  dctcp->OnAck(window, Acked(2, 99));
+  EXPECT_EQ(window.cwnd, 2 * kMss);
+}
+
+// Segments 10 and 20 to 39 of the first forty are lost, and the retransmission of 10 as well. After
+// the timeout slow start sends 1, 2, 4, 8 and 6 lost segments in round trips of 80 us, as TCP does.
+TEST(DctcpNetworkTest, ATimeoutInTheWindowOfALossIsFollowedBySlowStart) {
+  for (const std::string kind : {"tcp", "dctcp"}) {
+    SCOPED_TRACE(kind);
+    std::vector<Rule> rules = {DropAt(0, Data(0, 10)).Times(2)};
+    for (uint32_t segment = 20; segment < 50; ++segment) {
+      rules.push_back(DropAt(0, Data(0, segment)).Times(1));
+    }
+    std::vector<int> rounds;
+    Time last;
+    const auto note = [&](const SwitchView& view, const Packet&) {
+      if (view.now() < Time{} + 10_ms) return;
+      if (view.now() - last > 30_us) rounds.push_back(0);
+      ++rounds.back();
+      last = view.now();
+    };
+    rules.push_back(WatchAt(1, AllData(0), note));
+    Lab lab({.graph = Line(4, {10_Gbps, 10_us}),
+             .transport = "{kind: " + kind + ", iw: 40}",
+             .switch_policy = Scripted(std::move(rules))});
+    lab.AddFlow(0, 1, 40 * 1'460);
+    lab.Run();
+    EXPECT_EQ(lab.Record(0).sender.timeouts, 1);
+    EXPECT_EQ(rounds, (std::vector<int>{1, 2, 4, 8, 6}));
   }
 }
 
