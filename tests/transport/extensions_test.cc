@@ -205,15 +205,15 @@ TEST(UndoTest, RestoresTheWindowAfterASpuriousRetransmission) {
 }
 
 // Segment 5 arrives 100 us late, and a DSACK tells that its retransmission was needless. The window
-// of 20 segments comes back, and stays when the recovery ends, which is when segment 29 arrives:
-// PRR's last step (RFC 6937) would set it to a threshold that no longer holds.
+// comes back, and stays when the recovery ends, which is when segment 39 arrives: PRR's last step
+// (RFC 6937) would set it to a threshold that no longer holds.
 TEST(UndoTest, LeavesNothingForTheEndOfTheRecoveryToReduce) {
   Lab lab({.graph = Line(4, {10_Gbps, 10_us}),
-           .transport = "{kind: tcp, iw: 20, prr: true, undo: dsack}",
+           .transport = "{kind: tcp, iw: 30, dupthresh: 10, prr: true, undo: dsack}",
            .switch_policy = Scripted({HoldAt(2, Data(0, 5), 100_us).Times(1),
-                                      HoldAt(2, Data(0, 29), 600_us).Times(1),
-                                      HoldAt(2, Data(0, 31), 900_us).Times(1)})});
-  lab.AddFlow(0, 1, 32 * 1'460);
+                                      HoldAt(2, Data(0, 39), 600_us).Times(1),
+                                      HoldAt(2, Data(0, 48), 900_us).Times(1)})});
+  lab.AddFlow(0, 1, 49 * 1'460);
   double restored = 0;
   double last = 0;
   lab.SampleEvery(1_us, [&](Time now) {
@@ -225,8 +225,8 @@ TEST(UndoTest, LeavesNothingForTheEndOfTheRecoveryToReduce) {
   lab.Run();
   EXPECT_EQ(lab.Record(0).sender.fast_retransmits, 1);
   EXPECT_EQ(lab.Record(0).sender.timeouts, 0);
-  EXPECT_GE(restored, 20);
-  EXPECT_LE(last, restored + 32);
+  EXPECT_GE(restored, 30);
+  EXPECT_LE(last, restored + 49);
 }
 
 // --- Rescue ---

@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/random.h"
@@ -118,32 +119,41 @@ TEST(DctcpWindowTest, GrowsAfterATimeoutWhateverCameBefore) {
   EXPECT_EQ(window.cwnd, 2 * kMss);
 }
 
-// Segments 10 and 20 to 39 of the first forty are lost, and the retransmission of 10 as well. After
-// the timeout slow start sends 1, 2, 4, 8 and 6 lost segments in round trips of 80 us, as TCP does.
-TEST(DctcpNetworkTest, ATimeoutInTheWindowOfALossIsFollowedBySlowStart) {
-  for (const std::string kind : {"tcp", "dctcp"}) {
-    SCOPED_TRACE(kind);
-    std::vector<Rule> rules = {DropAt(0, Data(0, 10)).Times(2)};
-    for (uint32_t segment = 20; segment < 50; ++segment) {
-      rules.push_back(DropAt(0, Data(0, segment)).Times(1));
-    }
-    std::vector<int> rounds;
-    Time last;
-    const auto note = [&](const SwitchView& view, const Packet&) {
-      if (view.now() < Time{} + 10_ms) return;
-      if (view.now() - last > 30_us) rounds.push_back(0);
-      ++rounds.back();
-      last = view.now();
-    };
-    rules.push_back(WatchAt(1, AllData(0), note));
-    Lab lab({.graph = Line(4, {10_Gbps, 10_us}),
-             .transport = "{kind: " + kind + ", iw: 40}",
-             .switch_policy = Scripted(std::move(rules))});
-    lab.AddFlow(0, 1, 40 * 1'460);
-    lab.Run();
-    EXPECT_EQ(lab.Record(0).sender.timeouts, 1);
-    EXPECT_EQ(rounds, (std::vector<int>{1, 2, 4, 8, 6}));
+// Segments 10 and 20 to 39 of forty are lost, and the retransmission of 10 as well. Returns how
+// many segments are sent in each round trip of 80 us after the timeout.
+std::vector<int> RoundsAfterATimeout(const std::string& kind, bool marks_ten) {
+  std::vector<Rule> rules = {DropAt(0, Data(0, 10)).Times(2)};
+  for (uint32_t segment = 20; segment < 40; ++segment) {
+    rules.push_back(DropAt(0, Data(0, segment)).Times(1));
   }
+  if (marks_ten) rules.push_back(MarkAt(2, Data(0, 10)));
+  std::vector<int> rounds;
+  Time last;
+  rules.push_back(WatchAt(1, AllData(0), [&](const SwitchView& view, const Packet&) {
+    if (view.now() < Time{} + 10_ms) return;
+    if (view.now() - last > 30_us) rounds.push_back(0);
+    ++rounds.back();
+    last = view.now();
+  }));
+  Lab lab({.graph = Line(4, {10_Gbps, 10_us}),
+           .transport = "{kind: " + kind + ", iw: 40}",
+           .switch_policy = Scripted(std::move(rules))});
+  lab.AddFlow(0, 1, 40 * 1'460);
+  lab.Run();
+  EXPECT_EQ(lab.Record(0).sender.timeouts, 1);
+  return rounds;
+}
+
+TEST(DctcpNetworkTest, ATimeoutInTheWindowOfALossIsFollowedBySlowStart) {
+  const std::vector<int> doubling = {1, 2, 4, 8, 6};
+  EXPECT_EQ(RoundsAfterATimeout("tcp", false), doubling);
+  EXPECT_EQ(RoundsAfterATimeout("dctcp", false), doubling);
+}
+
+// An ACK with an echo lets no window grow; and as the loss has reduced the window of forty, it
+// reduces nothing more.
+TEST(DctcpNetworkTest, AMarkAfterATimeoutInTheWindowOfALossOnlyDelaysGrowth) {
+  EXPECT_EQ(RoundsAfterATimeout("dctcp", true), (std::vector<int>{1, 1, 2, 4, 8, 5}));
 }
 
 }  // namespace heddle::dctcp_test
