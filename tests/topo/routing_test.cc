@@ -154,4 +154,18 @@ TEST(RoutingTest, NamesLeavesThatCannotReachEachOther) {
   EXPECT_TRUE(Routing(connected).Unreachable().empty());
 }
 
+// Several links to one switch are one place, also while some of them are down.
+TEST(RoutingTest, HostsOfOneSwitchAreOneRackHoweverManyLinksTheyHave) {
+  Graph graph = GraphFrom(
+      "{kind: custom, hosts: 2, switches: [{name: s}], link: {rate: 10Gbps, delay: 1us}, "
+      "links: [{a: host0, b: s}, {a: host1, b: s}, {a: host1, b: s}]}");
+  for (const bool is_up : {true, false}) {
+    graph.links.back().up = is_up;
+    const Routing routing(graph);
+    EXPECT_EQ(routing.leaves(), 1u);
+    EXPECT_EQ(routing.LeafIndexOf(0), routing.LeafIndexOf(1));
+    EXPECT_EQ(routing.FirstHopsOf(0).sets.size(), 1u);
+  }
+}
+
 }  // namespace heddle::routing_test
