@@ -3,6 +3,7 @@
 
 #include "fabric/switch.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -116,6 +117,36 @@ TEST(SwitchTest, AsksItsPolicyOnlyWhereThereIsAChoice) {
   lab.AddFlow(0, 1, 14'600);  // Within a leaf.
   lab.Run();
   EXPECT_EQ(asked, (std::map<SwitchId, int64_t>{{0, 10}, {1, 10}}));  // Data there, ACKs back.
+}
+
+// A leaf with one spine never has a choice. One with two spines has lost the other uplink, not the
+// choice, when one of them is down.
+TEST(SwitchTest, AsksAboutTheLastUplinkOnlyWhereThereWereMore) {
+  struct Counting final : SwitchPolicy {
+    explicit Counting(int64_t& all) : asked(all) {}
+    Packets asked_about() const override { return Packets::kWithLastUplink; }
+    Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {
+      EXPECT_EQ(c.ports.size(), 1u);
+      EXPECT_TRUE(c.is_last_uplink);
+      ++asked;
+      return Decision::Forward(c.ports.front());
+    }
+    size_t StateBytes() const override { return 0; }
+    int64_t& asked;
+  };
+  for (const int spines : {1, 2}) {
+    int64_t asked = 0;
+    Graph graph =
+        LeafSpineFrom(fmt::format("{{leaves: 2, spines: {}, hosts_per_leaf: 1}}", spines));
+    for (Graph::Link& link : graph.links) {
+      if (link.name.ends_with("-spine1")) link.up = false;
+    }
+    Lab lab({.graph = graph,
+             .switch_policy = [&](SwitchId) { return std::make_unique<Counting>(asked); }});
+    lab.AddFlow(0, 1, 14'600);
+    lab.Run();
+    EXPECT_EQ(asked, spines == 1 ? 0 : 20);  // Data there, ACKs back.
+  }
 }
 
 TEST(SwitchTest, ShowsItsPolicyThePacketBehindTheOneItAsksAbout) {
