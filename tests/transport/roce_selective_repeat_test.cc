@@ -8,6 +8,7 @@
 
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
+#include "transport/selective_repeat.h"
 
 namespace heddle::roce_selective_repeat_test {
 
@@ -66,6 +67,19 @@ TEST(RoceSelectiveRepeatTest, ALostRepairCostsATimeout) {
   EXPECT_EQ(record.sender.nacks, 1);
   EXPECT_EQ(record.sender.timeouts, 1);
   EXPECT_GE(record.sender.retransmissions, 2);
+}
+
+// A packet is to be sent again because a switch has trimmed it. The ACK of another copy comes first.
+TEST(SelectiveRepeatTest, ForgetsATrimmedPacketThatHasArrived) {
+  SelectiveRepeat repair;
+  repair.Reset();
+  repair.OnTrimmed(5, 0);
+  EXPECT_TRUE(repair.HasLost(0));
+  repair.AdvanceTo(6);
+  EXPECT_FALSE(repair.HasLost(6));
+  repair.OnTrimmed(8, 6);
+  EXPECT_TRUE(repair.OnArrived(8));
+  EXPECT_FALSE(repair.HasLost(6));
 }
 
 }  // namespace heddle::roce_selective_repeat_test
