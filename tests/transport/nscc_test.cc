@@ -219,13 +219,16 @@ TEST(NsccTest, AnIgnoredNackChangesNoWindowAndForgetsIncreases) {
   control.OnBytes(10'000);
   control.OnAck(At(31_us), false, 2_us, 10'000, 100'000);  // Adjusts; the next one does not.
   const double adjusted = control.window();
-  control.OnBytes(10'000);
-  control.OnAck(At(32_us), false, 2_us, 10'000, 90'000);
+  control.OnBytes(30'000);
+  control.OnAck(At(32_us), false, 2_us, 30'000, 90'000);
   control.OnNack(At(33_us), 4'150, 80'000);
   EXPECT_DOUBLE_EQ(control.window(), adjusted);
+  control.OnBytes(4'000);  // With 30,000 it would be more than eight packets.
+  control.OnAck(At(34_us), false, 2_us, 4'000, 70'000);
+  EXPECT_DOUBLE_EQ(control.window(), adjusted);
   control.OnBytes(10'000);
-  control.OnAck(At(46_us), false, 2_us, 10'000, 70'000);
-  const double increase = rules.proportional() * 10'000 * 8.51704;
+  control.OnAck(At(46_us), false, 2_us, 10'000, 60'000);
+  const double increase = rules.proportional() * 14'000 * 8.51704;
   EXPECT_NEAR(control.window(), adjusted + increase / adjusted + rules.eta(), 0.1);
 }
 

@@ -90,6 +90,34 @@ TEST(UetTest, AnIncastIsTrimmedAndRepairedWithoutTimeouts) {
   EXPECT_EQ(lab.Packets().trimmed, trimmed);
 }
 
+// Without marks, and with a control that shrinks by each trimmed packet, each NACK takes its packet
+// from the window. Beside that a window loses less than a packet, when the shortest round trip seen
+// lowers its bound.
+TEST(UetTest, EachNackTakesItsPacketFromTheWindow) {
+  Lab lab({.graph = Star(3, kLink),
+           .transport = "{kind: uet, framing: uet_htsim, cc: mprdma_ack, ack_bytes: 1B}",
+           .port = "{buffer: unlimited, ecn_above: unlimited, trim: {when: port}}"});
+  for (HostId src = 0; src < 2; ++src) lab.AddFlow(src, 2, 1'000'000);
+  std::vector<double> last(2, 0);
+  std::vector<double> taken(2, 0);
+  lab.SampleEvery(1_ns, [&](Time) {
+    for (HostId src = 0; src < 2; ++src) {
+      const std::optional<FlowState> state = lab.network().host(src).transport().StateOf(src);
+      if (!state) continue;
+      taken[src] += std::max(last[src] - state->cwnd.value(), 0.0);
+      last[src] = state->cwnd.value();
+    }
+  });
+  lab.Run();
+  ASSERT_TRUE(lab.finished());
+  for (HostId src = 0; src < 2; ++src) {
+    const double nacks = static_cast<double>(lab.Record(src).sender.nacks);
+    EXPECT_GT(nacks, 2);
+    EXPECT_GT(taken[src], (nacks - 1) * 4'150);
+    EXPECT_LT(taken[src], (nacks + 1) * 4'150);
+  }
+}
+
 // Packets of one flow on paths of different length: nothing is sent again.
 TEST(UetTest, ReorderingCausesNoRepair) {
   Graph graph = LeafSpineFrom(
