@@ -125,6 +125,7 @@ TEST(MptcpTest, ShortFlowsUseAsManySubflowsAsTheyHaveSegments) {
   for (const int64_t size : {int64_t{1}, kMss, kMss + 1, 5 * kMss}) {
     OneFlow flow(size, "{kind: mptcp, subflows: 8, iw: 1}");
     EXPECT_EQ(static_cast<int64_t>(flow.data.size()), (size + kMss - 1) / kMss);
+    EXPECT_EQ(flow.record().receiver.hops, 4);
     std::set<FlowId> subflows;
     for (const Seen& seen : flow.data) subflows.insert(seen.packet.flow);
     EXPECT_EQ(subflows.size(), flow.data.size());
