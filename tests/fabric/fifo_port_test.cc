@@ -214,6 +214,25 @@ TEST(FifoPortTest, KnowsWhatIsUnsentAndHowLongItTakes) {
   EXPECT_EQ(seen[1], std::pair(3 * 1'230'400_ps - 3_us, int64_t{864}));
 }
 
+// After 1 us the packet of 125 bytes has left at 10 Gbps, and the one of 1250 is leaving until 1.1
+// us. The next two begin at 5 Gbps.
+TEST(FifoPortTest, AnotherRateSparesThePacketThatIsLeaving) {
+  PortBench bench({.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 0_B});
+  std::vector<PortBench::Offer> offers;
+  for (const uint16_t bytes : {125, 1'250, 125, 1'250}) {
+    offers.push_back({Time{}, DataOf(bytes, false)});
+  }
+  bool has_changed = false;
+  bench.Run(offers, [&](Time end) {
+    if (std::exchange(has_changed, true)) return;
+    ASSERT_EQ(end, Time{} + 1_us);
+    bench.port().SetChannel(end, 5_Gbps, kDelay, [](uint64_t, Time) {});
+  });
+  std::vector<Duration> left;
+  for (const Packet& packet : bench.received()) left.push_back(packet.arrival - kDelay - Time{});
+  EXPECT_EQ(left, (std::vector<Duration>{100_ns, 1'100_ns, 1'300_ns, 3'300_ns}));
+}
+
 // Three frames fit. None of the first three has left after 1 us, when the port fails.
 TEST(FifoPortTest, ComesBackEmpty) {
   PortBench bench({.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 0_B, .buffer = 3 * 1'518});
