@@ -69,7 +69,8 @@ TEST(RoceSelectiveRepeatTest, ALostRepairCostsATimeout) {
   EXPECT_GE(record.sender.retransmissions, 2);
 }
 
-// A packet is to be sent again because a switch has trimmed it. The ACK of another copy comes first.
+// A packet is to be sent again because a switch has trimmed it. The ACK of another copy comes
+// first.
 TEST(SelectiveRepeatTest, ForgetsATrimmedPacketThatHasArrived) {
   SelectiveRepeat repair;
   repair.Reset();
