@@ -75,6 +75,24 @@ TEST(RenoWindowTest, HalvesOncePerWindowOfMarks) {
 }
 
 // RFC 5681 equation (4): half of what is outstanding, whatever the window; two segments at least.
+// The loss has reduced the window. An ACK beyond all that had been sent then may still be one of
+// the recovery, if it ends it.
+TEST(MarkTest, InARecoveryReducesNothingMore) {
+  for (const char* kind : {"reno", "cubic", "dctcp"}) {
+    SCOPED_TRACE(kind);
+    const auto control = WindowControlFrom(kind);
+    CongestionWindow window = WindowOf(20);
+    control->Start(window, 20);
+    control->OnLoss(window, 30);
+    Acknowledgement ack = Acked(35, 10, true);
+    ack.in_recovery = true;
+    EXPECT_FALSE(control->OnAck(window, ack));
+    EXPECT_EQ(window.cwnd, 20 * kTestMss);
+    EXPECT_TRUE(control->OnAck(window, Acked(36, 10, true)));
+    EXPECT_LT(window.cwnd, 20 * kTestMss);
+  }
+}
+
 TEST(RenoWindowTest, TakesHalfOfWhatIsOutstandingForItsThreshold) {
   const auto reno = WindowControlFrom("reno");
   CongestionWindow window = WindowOf(100);
