@@ -126,13 +126,15 @@ class alignas(64) QueuedPort {
   // same backlog as bytes on the wire.
   Duration QueueingDelay(Time now) const;
   Bytes Unsent(Time now) const { return out_->SentIn(QueueingDelay(now)); }
-  // The bytes that go before a packet of class `cls` enqueued now, if lower classes go first. It is
-  // the sum of the bytes with the transmitter, counted as on the wire, and the bytes waiting in
-  // classes up to `cls`, counted as in buffers.
+  // The bytes on the wire that go before a packet of class `cls` enqueued now, if lower classes go
+  // first: those with the transmitter, and those waiting in classes up to `cls`.
   Bytes UnsentUpTo(size_t cls, Time now) const {
     Bytes bytes = out_->Unsent(now);
-    for (size_t c = settings_.queues_control ? 0 : 1; c <= cls; ++c)
-      bytes += Bytes{WaitingBytes(c)};
+    for (size_t c = settings_.queues_control ? 0 : 1; c <= cls; ++c) {
+      if (c != 0 && (settings_.classes >> c & 1) == 0) continue;
+      const int64_t packets = static_cast<int64_t>(waiting(c));
+      bytes += Bytes{WaitingBytes(c) + packets * out_->wire_overhead()};
+    }
     return bytes;
   }
 

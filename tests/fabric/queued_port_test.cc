@@ -181,6 +181,9 @@ void ExpectAsWithEvents(const PortSettings& settings, const QueueSettings& queue
     ASSERT_EQ(late.port().QueuedPackets(end), reference.port.QueuedPackets());
     if (trace.pausable == 0) {
       ASSERT_EQ(late.port().QueueingDelay(end), reference.port.Wait(end));
+      // All classes together: the same bytes, each part rounded by itself.
+      ASSERT_NEAR(static_cast<double>(late.port().UnsentUpTo(kClasses - 1, end).count),
+                  static_cast<double>(late.port().Unsent(end).count), 1);
     }
   });
   reference.RunTo(kNever);
