@@ -219,7 +219,7 @@ TEST(FifoPortTest, KnowsWhatIsUnsentAndHowLongItTakes) {
 TEST(FifoPortTest, AnotherRateSparesThePacketThatIsLeaving) {
   PortBench bench({.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 0_B});
   std::vector<PortBench::Offer> offers;
-  for (const uint16_t bytes : {125, 1'250, 125, 125}) {
+  for (const uint16_t bytes : std::vector<uint16_t>{125, 1'250, 125, 125}) {
     offers.push_back({Time{}, DataOf(bytes, false)});
   }
   bool has_changed = false;
