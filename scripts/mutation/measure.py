@@ -102,17 +102,18 @@ def read_coverage(path):
     return {(r["program"], r["test"]): r for r in results if r["built"] == built[r["program"]]}
 
 
-def batches(tests, home, kills):
+def batches(tests, shares, kills):
     """Splits tests into runs of one program each, and orders them: first those that have killed the most mutants per
-    second so far, up to 3 seconds in all, then those of the program named `home` before others, the quick before the
-    slow. The total time of the runs about doubles from one to the next."""
+    second so far, up to 3 seconds in all, then the others by their time divided by their share. `shares` says, for each
+    test, which part of the mutants that it reaches lies in the file in question. The total time of the runs about
+    doubles from one to the next."""
     left, proven = 3.0, set()
     for test in sorted(tests, key=lambda t: -kills.get(t["test"], 0) / (t["seconds"] + 0.05)):
         if test["test"] in kills and test["seconds"] <= left:
             left -= test["seconds"]
             proven.add(test["test"])
-    ordered = sorted(tests, key=lambda t: (t["test"] not in proven, t["seconds"] > 2, not t["program"].endswith(home),
-                                           t["seconds"]))
+    price = {id(test): test["seconds"] / share for test, share in zip(tests, shares)}
+    ordered = sorted(tests, key=lambda t: (t["test"] not in proven, price[id(t)]))
     size, group, result = 0.5, [], []
     for test in ordered:
         if group and sum(t["seconds"] for t in group) + test["seconds"] > size:
@@ -127,13 +128,13 @@ def _by_program(group):
     return [(program, [t for t in group if t["program"] == program]) for program in programs]
 
 
-def judge(mutant, tests, home, budget, kills):
+def judge(mutant, tests, shares, budget, kills):
     """Returns the verdict on a mutant, "killed", "time limit", "survived" or "not reached", and the test that decided.
-    `kills` is how many mutants each test has killed so far."""
+    `shares` is as in batches(); `kills` is how many mutants each test has killed so far."""
     if not tests:
         return "not reached", ""
     spent = 0.0
-    for program, group in batches(tests, home, kills):
+    for program, group in batches(tests, shares, kills):
         normal = sum(test["seconds"] for test in group)
         if spent + normal > budget:
             return "survived", f"tests of {spent:.0f} s; others left out"
