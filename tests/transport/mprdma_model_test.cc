@@ -207,9 +207,9 @@ class Model {
 };
 
 // Shows a model what its host does. Flows are numbered from 0, and all leave host 0.
-class Beside final : public HostPolicy {
+class BesideSender final : public HostPolicy {
  public:
-  Beside(std::vector<Model>& models, const std::vector<Rules>& rules)
+  BesideSender(std::vector<Model>& models, const std::vector<Rules>& rules)
       : models_(models), rules_(rules) {}
 
   void Use(Lab& lab) {
@@ -239,6 +239,87 @@ class Beside final : public HostPolicy {
   std::vector<Model>& models_;
   const std::vector<Rules>& rules_;
   const MpRdma* transport_ = nullptr;
+};
+
+// What the receiver of one flow must answer.
+class ReceiverModel {
+ public:
+  ReceiverModel(int64_t size, bool asks_beyond) : size_(size), asks_beyond_(asks_beyond) {}
+
+  void OnData(const Packet& data) {
+    EXPECT_FALSE(answer_) << "packet " << seq_ << " was to be answered";
+    seq_ = data.seq;
+    if (data.seq >= expected_ + 64) {
+      ++discarded_;
+      if (asks_beyond_) Ask();
+      return;
+    }
+    if (data.seq < expected_ || arrived_.contains(data.seq)) {
+      ++duplicates_;
+    } else {
+      arrived_.insert(data.seq);
+      if (data.seq != expected_) most_ahead_ = std::max(most_ahead_, BytesAhead());
+      if (data.seq == expected_) asked_ = false;
+      while (arrived_.erase(expected_) > 0) ++expected_;
+    }
+    if (data.Has(Packet::kCwr) && expected_ < data.seq && !asked_) return Ask();
+    answer_ = PacketKind::kAck;
+  }
+
+  void OnAnswer(const Packet& data, const Packet& answer) {
+    SCOPED_TRACE(fmt::format("answer to {}", data.seq));
+    EXPECT_EQ(answer.kind, answer_);
+    EXPECT_EQ(answer.seq, expected_);
+    EXPECT_EQ(answer.nack.trigger, data.seq);
+    EXPECT_EQ(answer.entropy, data.entropy);
+    EXPECT_EQ(answer.sent, data.sent);
+    EXPECT_EQ(answer.Has(Packet::kEce), data.Has(Packet::kCe));
+    EXPECT_EQ(answer.Has(Packet::kRetransmission), data.Has(Packet::kRetransmission));
+    EXPECT_EQ(answer.bytes, 64);  // The shortest frame.
+    answer_.reset();
+  }
+
+  void CheckEnd(const ReceiverRecord& record) const {
+    EXPECT_FALSE(answer_);
+    EXPECT_EQ(record.discarded, discarded_);
+    EXPECT_EQ(record.duplicates, duplicates_);
+    EXPECT_EQ(record.max_out_of_order_bytes, most_ahead_);
+  }
+
+ private:
+  void Ask() {
+    if (!asked_) answer_ = PacketKind::kNack;
+    asked_ = true;
+  }
+  int64_t BytesAhead() const {
+    int64_t bytes = 0;
+    for (const uint32_t packet : arrived_) bytes += std::min<int64_t>(kMss, size_ - packet * kMss);
+    return bytes;
+  }
+
+  const int64_t size_;
+  const bool asks_beyond_;
+  uint32_t seq_ = 0;  // The last that came.
+  uint32_t expected_ = 0;
+  std::set<uint32_t> arrived_;  // Beyond it.
+  bool asked_ = false;          // For the packet expected.
+  std::optional<PacketKind> answer_;
+  int64_t discarded_ = 0;
+  int64_t duplicates_ = 0;
+  int64_t most_ahead_ = 0;
+};
+
+class BesideReceiver final : public HostPolicy {
+ public:
+  explicit BesideReceiver(std::vector<ReceiverModel>& models) : models_(models) {}
+  void OnData(HostView&, const Packet& data) override { models_[data.flow].OnData(data); }
+  void OnSendAck(HostView&, const Packet& data, Packet& ack) override {
+    models_[data.flow].OnAnswer(data, ack);
+  }
+  size_t StateBytes() const override { return 0; }
+
+ private:
+  std::vector<ReceiverModel>& models_;
 };
 
 struct Scenario {
@@ -283,7 +364,10 @@ TEST_P(MpRdmaModelTest, SendsWhatTheRulesSay) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     std::vector<Model> models;
     models.reserve(rules.size());
-    Beside* beside = nullptr;
+    std::vector<ReceiverModel> receivers;
+    const bool asks_beyond = scenario.settings.find("beyond: nack") != std::string::npos;
+    for (const int64_t size : scenario.sizes) receivers.emplace_back(size, asks_beyond);
+    BesideSender* beside = nullptr;
     const Match data = Anything(PacketKind::kData);
     Lab lab({.graph = Line(4, kLink),
              .transport = "{kind: mprdma, " + scenario.settings + "}",
@@ -294,8 +378,8 @@ TEST_P(MpRdmaModelTest, SendsWhatTheRulesSay) {
                            DropAt(2, WithProbability(scenario.lost_acks, seed + 30,
                                                      Anything(PacketKind::kAck)))}),
              .host_policy = [&](HostId host) -> HostPolicyPtr {
-               if (host == 1) return nullptr;
-               auto policy = std::make_unique<Beside>(models, rules);
+               if (host == 1) return std::make_unique<BesideReceiver>(receivers);
+               auto policy = std::make_unique<BesideSender>(models, rules);
                beside = policy.get();
                return policy;
              }});
@@ -305,6 +389,7 @@ TEST_P(MpRdmaModelTest, SendsWhatTheRulesSay) {
     ASSERT_TRUE(lab.finished());
     for (FlowId flow = 0; flow < rules.size(); ++flow) {
       models[flow].CheckEnd();
+      receivers[flow].CheckEnd(lab.Record(flow).receiver);
       const SenderRecord& sender = lab.Record(flow).sender;
       EXPECT_EQ(sender.timeouts, models[flow].timeouts());
       EXPECT_EQ(sender.timeouts + sender.fast_retransmits, models[flow].recoveries());
