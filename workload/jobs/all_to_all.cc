@@ -130,7 +130,8 @@ class AllToAll final : public Schedule {
       : settings_(std::move(settings)), order_(std::move(order)) {}
 
   ScheduleTotals Totals() const override {
-    const std::set<uint32_t> looked_at = settings_.is_even ? SampleOfRanks(ranks()) : AllRanks();
+    const std::set<uint32_t> looked_at =
+        settings_.is_even ? SampleOfRanks(ranks()) : AllRanks(ranks());
     const double each = static_cast<double>(ranks()) / static_cast<double>(looked_at.size());
     ScheduleTotals totals;
     for (const uint32_t rank : looked_at) {
@@ -178,11 +179,6 @@ class AllToAll final : public Schedule {
   class Program;
 
   uint32_t peers() const { return settings_.ranks - 1; }
-  std::set<uint32_t> AllRanks() const {
-    std::set<uint32_t> all;
-    for (uint32_t rank = 0; rank < ranks(); ++rank) all.insert(all.end(), rank);
-    return all;
-  }
 
   const AllToAllSettings settings_;
   const std::unique_ptr<PeerOrder> order_;

@@ -13,6 +13,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <ranges>
 #include <set>
 #include <span>
 #include <vector>
@@ -121,6 +122,10 @@ struct ScheduleTotals {
 
 // The ranks that stand for all ranks when totals are estimated.
 inline std::set<uint32_t> SampleOfRanks(uint32_t ranks) { return {0, 1, ranks / 2, ranks - 1}; }
+inline std::set<uint32_t> AllRanks(uint32_t ranks) {
+  const auto numbers = std::views::iota(uint32_t{0}, ranks);
+  return {numbers.begin(), numbers.end()};
+}
 
 class Schedule {
  public:

@@ -322,6 +322,7 @@ class BinomialBroadcast final : public StepAlgorithm {
   BinomialBroadcast(uint32_t ranks, uint32_t root) : StepAlgorithm(ranks), root_(root) {}
 
   bool needs_all() const override { return false; }  // The root needs nothing.
+  bool is_even() const override { return false; }    // The root sends the most, a half nothing.
 
   uint32_t steps() const override { return CeilLog2(ranks()); }
   Transfer SendOf(uint32_t rank, uint32_t step, int64_t bytes) const override {

@@ -32,7 +32,9 @@ Message StepSchedule::MessageOf(uint64_t index) const {
 }
 
 ScheduleTotals StepSchedule::Totals() const {
-  const std::set<uint32_t> looked_at = SampleOfRanks(ranks_);
+  const bool is_even =
+      std::ranges::all_of(algorithms_, [](const auto& its) { return its->is_even(); });
+  const std::set<uint32_t> looked_at = is_even ? SampleOfRanks(ranks_) : AllRanks(ranks_);
   const double each = static_cast<double>(ranks_) / static_cast<double>(looked_at.size());
   ScheduleTotals totals;
   for (const uint32_t rank : looked_at) {

@@ -42,6 +42,9 @@ class StepAlgorithm {
   // Returns true if each rank needs something of every other one, directly or through others.
   virtual bool needs_all() const { return true; }
 
+  // Returns true if all ranks send about the same, so that a few of them tell the totals.
+  virtual bool is_even() const { return true; }
+
   // Returns true if what a rank receives in a step is added to what it has.
   virtual bool Reduces(uint32_t /*step*/) const { return false; }
 

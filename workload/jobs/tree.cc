@@ -2,6 +2,7 @@
 
 #include "workload/jobs/tree.h"
 
+#include <algorithm>
 #include <bit>
 #include <map>
 #include <utility>
@@ -97,15 +98,20 @@ class TreeSchedule final : public Schedule {
       : settings_(std::move(settings)), trees_(std::move(trees)) {}
 
   ScheduleTotals Totals() const override {
-    // An inner rank sends a piece up once and down twice.
-    const int sends = (settings_.goes_up ? 1 : 0) + (settings_.goes_down ? 2 : 0);
     const int ways = (settings_.goes_up ? 1 : 0) + (settings_.goes_down ? 1 : 0);
+    const double links = static_cast<double>(ways) * (ranks() - 1);
     ScheduleTotals totals;
-    double bytes = 0;
+    std::map<const Tree*, int64_t> bytes;
     for (const TreeSettings::Lane& lane : settings_.lanes) {
-      for (int i = 0; i < sends; ++i) {
-        totals.Add(lane.bytes, static_cast<double>(ways) * (ranks() - 1) / sends, bytes);
-      }
+      bytes[lane.tree] += lane.bytes;
+      totals.messages += links;
+      totals.bytes += links * static_cast<double>(lane.bytes);
+      totals.largest = std::max(totals.largest, lane.bytes);
+    }
+    for (uint32_t rank = 0; rank < ranks(); ++rank) {
+      int64_t sent = 0;
+      for (const auto& [tree, its_bytes] : bytes) sent += its_bytes * SendsOf(rank, *tree);
+      totals.bytes_of_rank = std::max(totals.bytes_of_rank, static_cast<double>(sent));
     }
     return totals;
   }
@@ -173,6 +179,13 @@ class TreeSchedule final : public Schedule {
   };
 
   static constexpr uint64_t kOrdinals = 3;
+
+  // Messages that a rank sends in a lane of `tree`.
+  int64_t SendsOf(uint32_t rank, const Tree& tree) const {
+    const bool sends_up = settings_.goes_up && tree.ParentOf(rank).has_value();
+    const size_t down = settings_.goes_down ? tree.ChildrenOf(rank).size() : 0;
+    return (sends_up ? 1 : 0) + static_cast<int64_t>(down);
+  }
 
   Place PlaceOf(uint64_t index) const {
     const uint64_t row = index / ranks();

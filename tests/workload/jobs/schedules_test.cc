@@ -182,6 +182,29 @@ void CheckPlay(const Schedule& schedule, const Play& play) {
   }
 }
 
+// The forecast of what ranks send is exact for up to four ranks; beyond them it looks at four.
+void CheckTotals(const Schedule& schedule, const Play& play) {
+  const ScheduleTotals totals = schedule.Totals();
+  int64_t largest = 0;
+  for (const uint64_t index : play.messages()) {
+    largest = std::max(largest, schedule.MessageOf(index).bytes);
+  }
+  const double messages = static_cast<double>(play.messages().size());
+  const double bytes = std::accumulate(play.sent().begin(), play.sent().end(), 0.0);
+  if (schedule.ranks() <= 4) {
+    EXPECT_DOUBLE_EQ(totals.messages, messages);
+    EXPECT_DOUBLE_EQ(totals.bytes, bytes);
+    EXPECT_EQ(totals.bytes_of_rank, std::ranges::max(play.sent()));
+    EXPECT_EQ(totals.largest, largest);
+  } else {
+    EXPECT_NEAR(totals.messages, messages, 0.5 * messages);
+    EXPECT_NEAR(totals.bytes, bytes, 0.5 * bytes);
+    EXPECT_LE(totals.bytes_of_rank, std::ranges::max(play.sent()));
+    EXPECT_GE(totals.bytes_of_rank, 0.5 * std::ranges::max(play.sent()));
+    EXPECT_LE(totals.largest, largest);
+  }
+}
+
 TEST(SchedulesTest, EveryRankFinishesWhateverTheOrderOfArrivals) {
   for (const Case& its : Cases()) {
     for (const uint32_t ranks : RankCounts()) {
@@ -196,6 +219,7 @@ TEST(SchedulesTest, EveryRankFinishesWhateverTheOrderOfArrivals) {
           Play play(*schedule, seed);
           play.Run();
           CheckPlay(*schedule, play);
+          CheckTotals(*schedule, play);
         }
       }
     }
