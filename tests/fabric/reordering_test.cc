@@ -175,4 +175,24 @@ TEST(ReorderingStatsTest, AddUpWhateverTheOrder) {
   EXPECT_EQ(two.late_ps.max(), 100'000);
 }
 
+TEST(ReorderingStatsTest, MergeAddsUpAll) {
+  ReorderingStats one;
+  one.Add({.extent = 5, .degree = 1, .late = 7_us});
+  one.Add({.extent = 9, .degree = 2, .late = 8_us});
+  one.behind.Add(40);
+  ReorderingStats all;
+  all.Add({.extent = 3, .degree = 3, .late = 9_us});
+  all.behind.Add(60);
+  all.Merge(one);
+  all.Merge(one);
+  EXPECT_EQ(all.degree1, 2);
+  EXPECT_EQ(all.degree2, 2);
+  EXPECT_EQ(all.degree3_plus, 1);
+  EXPECT_EQ(all.extent.count(), 5);
+  EXPECT_DOUBLE_EQ(all.extent.mean(), 31.0 / 5);
+  EXPECT_DOUBLE_EQ(all.late_ps.mean(), 39e6 / 5);
+  EXPECT_EQ(all.behind.count(), 3);
+  EXPECT_DOUBLE_EQ(all.behind.mean(), 140.0 / 3);
+}
+
 }  // namespace heddle::reordering_test

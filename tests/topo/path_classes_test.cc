@@ -113,4 +113,18 @@ TEST(PathClassesTest, AreNotSlowedByManyPathsThatAreAlike) {
   EXPECT_EQ(Choices(grid, 0, 1), (Pairs{{0, 1}}));
 }
 
+// Weights have 16 bits: their unit is 100 Gbps / 65,535 + 1, which is 1,525,903 bps.
+TEST(PathClassesTest, WeightsAreRoundedIfRatesHaveNoLargeDivisor) {
+  const Graph graph = LeafSpineFrom(
+      "{leaves: 2, spines: 3, hosts_per_leaf: 1, host_link: {rate: 100Gbps, delay: 1us}, "
+      "fabric_link: {rate: 100Gbps, delay: 1us}, asymmetry: [{spines: [1], rate: 3000001Kbps}, "
+      "{spines: [2], rate: 4680Kbps}]}");
+  // 65,534.97, 1966.05 and 3.07 units.
+  EXPECT_EQ(Choices(graph, 0, 1), (Pairs{{0, 65'535}, {1, 1'966}, {2, 3}}));
+  const Graph rounds_up = LeafSpineFrom(
+      "{leaves: 2, spines: 2, hosts_per_leaf: 1, host_link: {rate: 100Gbps, delay: 1us}, "
+      "fabric_link: {rate: 100Gbps, delay: 1us}, asymmetry: [{spines: [1], rate: 4121Kbps}]}");
+  EXPECT_EQ(Choices(rounds_up, 0, 1), (Pairs{{0, 65'535}, {1, 3}}));  // 2.70.
+}
+
 }  // namespace heddle::path_classes_test

@@ -416,6 +416,18 @@ TEST(NdpTest, ReturnedHeadersNeedNoTimeout) {
   EXPECT_GT(dropped.Longest(), 50_ms);
 }
 
+// The first packet spends the first window, and no pull will come: the sender takes the credit for
+// its returned packet itself.
+TEST(NdpTest, AReturnedPacketNeedsNoCreditIfNoPullWillCome) {
+  const Incast incast("{kind: uet, framing: uet_htsim, preset: ndp, rccc: {first_window: 1}}", 64,
+                      kPayload,
+                      "{buffer: unlimited, ecn_above: unlimited, trim: {when: port, threshold: "
+                      "62250B, header_limit: 640B, overflow: back}}");
+  EXPECT_GT(incast.returned, 20);
+  EXPECT_EQ(incast.Timeouts(), 0);
+  EXPECT_LT(incast.Longest(), 100_us);
+}
+
 // A sender that still expects pulls keeps a returned packet for one of them, so the incast is not
 // repeated: each repair is answered, and no flow waits for a timeout.
 TEST(NdpTest, AnIncastWithReturnedHeadersEnds) {

@@ -310,4 +310,27 @@ TEST(ExtensionsTest, EveryCombinationSurvivesLossAndReordering) {
   }
 }
 
+// One segment at a time may be in flight, and one is lost. The ACK after the probe may be of either
+// copy, so it changes nothing. The next ACK, beyond the probe and without a DSACK, shows that a
+// segment was lost, and the window shrinks to two segments, the least (RFC 8985 section 7.4.2).
+TEST(ProbeTest, ALossThatItRepairedShrinksTheWindowAtTheNextAck) {
+  Lab lab({.graph = Line(4, {10_Gbps, 10_us}),
+           .transport = "{kind: tcp, iw: 40, rwnd: 1, loss: rack, tlp: true}",
+           .switch_policy = Scripted({DropAt(0, Data(0, 5)).Times(1)})});
+  lab.AddFlow(0, 1, 10 * 1'460);
+  std::vector<std::pair<int64_t, double>> seen;  // Acknowledged segments and the window.
+  lab.SampleEvery(1_us, [&](Time) {
+    if (const TcpSender* sender = lab.Sender(0); sender != nullptr && !sender->done()) {
+      seen.emplace_back(sender->state().acked / 1'460, sender->cwnd() / 1'460);
+    }
+  });
+  lab.Run();
+  EXPECT_EQ(lab.Record(0).sender.timeouts, 0);
+  EXPECT_EQ(lab.Record(0).sender.retransmissions, 1);
+  for (const auto& [acked, window] : seen) {
+    EXPECT_EQ(window >= 40, acked <= 6) << acked;
+    EXPECT_EQ(window<5, acked> 6) << acked;
+  }
+}
+
 }  // namespace heddle::extensions_test

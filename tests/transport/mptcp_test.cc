@@ -572,4 +572,29 @@ TEST(MptcpSettingsTest, RefusesWhatDoesNotGoWithIt) {
   EXPECT_EQ(Errors("mptcp", "measure: {queueing: false}\n"), "");
 }
 
+// A policy that keeps state for each flow must be told of the end of each.
+TEST(MptcpTest, PoliciesHearOfTheStartAndTheEndOfEachSubflow) {
+  class Counting final : public HostPolicy {
+   public:
+    explicit Counting(std::map<FlowId, std::pair<int, int>>& seen) : seen_(seen) {}
+    void OnFlowStart(HostView&, HostFlow& flow) override { ++seen_[flow.id].first; }
+    void OnFlowEnd(HostView&, HostFlow& flow) override { ++seen_[flow.id].second; }
+    size_t StateBytes() const override { return 0; }
+
+   private:
+    std::map<FlowId, std::pair<int, int>>& seen_;
+  };
+  std::map<FlowId, std::pair<int, int>> seen;
+  Lab lab({.graph = Line(4, kLink),
+           .transport = "{kind: mptcp, subflows: 4}",
+           .host_policy = [&](HostId host) -> HostPolicyPtr {
+             if (host == 1) return nullptr;
+             return std::make_unique<Counting>(seen);
+           }});
+  lab.AddFlow(0, 1, 100'000);
+  lab.Run();
+  ASSERT_EQ(seen.size(), 4u);
+  for (const auto& [flow, counts] : seen) EXPECT_EQ(counts, std::pair(1, 1)) << flow;
+}
+
 }  // namespace heddle::mptcp_test

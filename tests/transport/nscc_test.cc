@@ -316,6 +316,39 @@ TEST(SmarttTest, NothingDecreasesBeforeAQuarterOfAllAcksIsMarked) {
   }
 }
 
+TEST(SmarttTest, AcksWithoutMarkLowerTheShare) {
+  const NsccRules rules = Smartt();
+  Nscc control;
+  control.Start(rules, kRtt, 100'000);
+  for (int i = 1; i < kMarksBeforeDecrease; ++i) control.OnAck(At(1_us), true, 1_us, 0, 0);
+  for (int i = 0; i < 5; ++i) control.OnAck(At(1_us), false, 1_us, 0, 0);
+  const double before = control.window();
+  control.OnAck(At(1_us), true, 1_us, 4'150, 0);
+  EXPECT_EQ(control.window(), before);
+}
+
+// The average takes an eightieth of each sample. A long delay without a mark counts as a quarter of
+// a round trip; a NACK as a round trip, like a mark.
+TEST(NsccTest, AveragesDelays) {
+  const NsccRules rules = Rules();
+  Nscc control;
+  control.Start(rules, kRtt, 100'000);
+  double expected = 0;
+  const auto learn = [&](double ps) { expected += (ps - expected) / 80; };
+  control.OnSample(20_us, false);
+  learn(14'022'720 / 4.0);
+  EXPECT_NEAR(static_cast<double>(control.average().ps), expected, 1);
+  control.OnSample(20_us, true);
+  learn(20'000'000);
+  EXPECT_NEAR(static_cast<double>(control.average().ps), expected, 1);
+  control.OnSample(10_us, false);
+  learn(10'000'000);
+  EXPECT_NEAR(static_cast<double>(control.average().ps), expected, 1);
+  control.OnNack(At(1_us), 4'150, 50'000);
+  learn(14'022'720);
+  EXPECT_NEAR(static_cast<double>(control.average().ps), expected, 1);
+}
+
 // 0.8 of the bytes, times the window over a bandwidth-delay product.
 TEST(SmarttTest, AMarkWithoutDelayTakesAFairShare) {
   const NsccRules rules = Smartt();

@@ -470,4 +470,30 @@ TEST(IrnTest, CanWaitForMoreOvertakers) {
   EXPECT_EQ(overtaken(4).sender.fast_retransmits_reorder, 1);
 }
 
+// Swift answers a loss by half a window, and nothing else here delays it.
+TEST(RoceTest, ANackTellsTheCongestionControlOfALoss) {
+  for (const bool loses : {false, true}) {
+    std::vector<Rule> rules;
+    if (loses) rules.push_back(DropAt(0, Data(0, 100)).Times(1));
+    Lab lab({.graph = Line(2, {100_Gbps, 1_us}),
+             .transport = "{kind: rocev2, recovery: irn, bdp: 1MB, cc: {kind: swift, base: 200us, "
+                          "per_hop: 0us, fs_range: 0us, initial_cwnd: 64}}",
+             .switch_policy = Scripted(std::move(rules))});
+    lab.AddFlow(0, 1, 1'000'000);
+    double least = 1'000;
+    lab.SampleEvery(1_us, [&](Time now) {
+      if (const RoceSender* pair = lab.QueuePair(0); pair != nullptr && now > Time{}) {
+        least = std::min(least, pair->rate().window);
+      }
+    });
+    lab.Run();
+    EXPECT_EQ(lab.Record(0).sender.nacks > 0, loses);
+    if (loses) {
+      EXPECT_LT(least, 50);
+    } else {
+      EXPECT_GE(least, 64);
+    }
+  }
+}
+
 }  // namespace heddle::roce_test

@@ -437,4 +437,20 @@ TEST(FlowLifeTest, ReportsWhatIsKnownOfUnfinishedFlows) {
   EXPECT_GT(lab.Record(0).receiver.packets, 50);
 }
 
+// The second flow is one segment, which is lost: it comes again after the timeout that the first
+// flow has learnt, at least 200 us, not after the one of a new connection.
+TEST(PersistentSetupTest, KeepsTheRoundTripHoweverLongItIsIdle) {
+  for (const Duration gap : {1_ms, 100_ms}) {
+    Lab lab({.graph = Line(4, {10_Gbps, 10_us}),
+             .transport = "{kind: tcp, setup: persistent, min_rto: 200us, rto_init: 5ms}",
+             .switch_policy = Scripted({DropAt(0, Data(1, 0)).Times(1)})});
+    lab.AddFlow(0, 1, 20 * 1'460);
+    lab.AddFlow(0, 1, 1'460, Time{} + gap);
+    lab.Run();
+    EXPECT_EQ(lab.Record(1).sender.timeouts, 1);
+    EXPECT_GT(FctRx(lab.Record(1)), 200_us);
+    EXPECT_LT(FctRx(lab.Record(1)), 500_us);
+  }
+}
+
 }  // namespace heddle::tcp_test
