@@ -140,6 +140,22 @@ TEST_F(FlowListTest, RefusesFilesWithoutFlowsOrColumns) {
   EXPECT_THAT(WorkloadErrors("{kind: flows, file: .}", stage_), HasSubstr("is a folder"));
 }
 
+// What follows a header that cannot be read would be mistakes only because of it.
+TEST_F(FlowListTest, AHeaderThatCannotBeReadIsTheOnlyMistake) {
+  const std::string errors = Errors("src,\"dst\"x,size_bytes,start_ps\n0,1,1,1\n0,1,y,1\n");
+  EXPECT_THAT(errors, HasSubstr("1 error"));
+  EXPECT_THAT(errors, testing::Not(HasSubstr("errors")));
+}
+
+TEST_F(FlowListTest, AFlowMayStartUpTo1000SecondsLater) {
+  const std::vector<FlowRequest> flows = Read("src,dst,size_bytes,start\n0,1,1,1000s\n");
+  ASSERT_EQ(flows.size(), 1u);
+  EXPECT_EQ(flows[0].start, Time{} + 1'000_s);
+  EXPECT_THAT(Errors("src,dst,size_bytes,start\n0,1,1,1000000000001ns\n"),
+              HasSubstr("out of range"));
+  EXPECT_THAT(Errors("src,dst,size_bytes,start\n0,1,1,-1ns\n"), HasSubstr("out of range"));
+}
+
 TEST_F(FlowListTest, StopsAfterTwentyMistakes) {
   std::string csv = "src,dst,size_bytes,start_ps\n";
   for (int i = 0; i < 1000; ++i) csv += "x,1,1,1\n";

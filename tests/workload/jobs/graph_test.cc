@@ -364,6 +364,9 @@ TEST(GraphProblemsTest, NamesRanksThatDoNotExist) {
   OperationGraph graph(2);
   graph.AddSend(0, 2, 100);
   EXPECT_THAT(ProblemsOf(graph), ElementsAre("0:op0: there is no rank 2; there are 2"));
+  OperationGraph receives(2);
+  receives.AddReceive(1, 2, 100);
+  EXPECT_THAT(ProblemsOf(receives), testing::Contains("1:op0: there is no rank 2; there are 2"));
 }
 
 TEST(GraphProblemsTest, NamesACycleOverMessages) {
@@ -432,6 +435,14 @@ TEST(GraphProblemsTest, NamesIncompleteGroups) {
   EXPECT_THAT(ProblemsOf(graph),
               ElementsAre("collective of nobody needs an operation of each of its 2 ranks; ranks "
                           "0, 1 have none"));
+}
+
+TEST(GraphProblemsTest, NamesSomeOfManyIncompleteGroups) {
+  OperationGraph graph(2);
+  for (int i = 0; i < 100; ++i) graph.AddCollective({Ring(2), {0, 1}, 0, "of nobody"});
+  const size_t most = ProblemsOf(graph).size();
+  EXPECT_GT(most, 10u);
+  EXPECT_LT(most, 30u);
 }
 
 TEST(GraphProblemsTest, NamesRanksThatTakePartTwiceOrUncalledFor) {

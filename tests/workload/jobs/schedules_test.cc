@@ -200,7 +200,7 @@ void CheckTotals(const Schedule& schedule, const Play& play) {
     EXPECT_NEAR(totals.messages, messages, 0.5 * messages);
     EXPECT_NEAR(totals.bytes, bytes, 0.5 * bytes);
     EXPECT_LE(totals.bytes_of_rank, std::ranges::max(play.sent()));
-    EXPECT_GE(totals.bytes_of_rank, 0.5 * std::ranges::max(play.sent()));
+    EXPECT_GE(totals.bytes_of_rank, 0.5 * static_cast<double>(std::ranges::max(play.sent())));
     EXPECT_LE(totals.largest, largest);
   }
 }
@@ -310,6 +310,44 @@ TEST(SchedulesTest, RanksSendTheBytesOfTheClosedForms) {
               std::vector<int64_t>(n, levels * all));
     EXPECT_EQ(sent(Op::kAllToAll, Algorithm::kBruck), std::vector<int64_t>(n, levels * all / 2));
   }
+}
+
+// The factors of nccl-tests (doc/PERFORMANCE.md).
+TEST(CollectiveTest, ItsBusBandwidthCountsWhatANicOfAnIdealRingSends) {
+  const std::map<Op, double> factors = {{Op::kAllReduce, 1.5},      {Op::kAllGather, 0.75},
+                                        {Op::kReduceScatter, 0.75}, {Op::kAllToAll, 0.75},
+                                        {Op::kBroadcast, 1},        {Op::kBarrier, 0}};
+  for (const auto& [op, factor] : factors) {
+    CollectiveSettings settings;
+    settings.op = op;
+    settings.size = 1'000_B;
+    EXPECT_DOUBLE_EQ(settings.Operation(4).bus_factor, factor);
+    EXPECT_EQ(settings.Operation(4).bytes, 1'000);
+  }
+}
+
+std::map<std::string, std::string> ErrorsOf(const CollectiveSettings& settings, uint32_t ranks) {
+  std::map<std::string, std::string> errors;
+  settings.Check(ranks, [&](std::string_view key, const std::string& message) {
+    errors[std::string(key)] = message;
+  });
+  return errors;
+}
+
+TEST(CollectiveTest, RefusesWhatDoesNotGoTogether) {
+  using Errors = std::map<std::string, std::string>;
+  EXPECT_EQ(ErrorsOf(SettingsOf({Op::kBarrier, Algorithm::kRing, ""}, 1'000), 4),
+            (Errors{{"algorithm", "ring is no algorithm for barrier; choose dissemination"}}));
+  CollectiveSettings uneven = SettingsOf({Op::kAllToAll, Algorithm::kShift, ""}, 1'000);
+  uneven.matrix = "m.csv";
+  EXPECT_EQ(ErrorsOf(uneven, 4), (Errors{{"matrix", "goes with algorithm: direct"},
+                                         {"size", "matrix says what ranks send"}}));
+  uneven.algorithm = Algorithm::kDirect;
+  uneven.size = Bytes{0};
+  uneven.traffic = std::make_shared<const std::vector<int64_t>>(9, 100);
+  EXPECT_EQ(ErrorsOf(uneven, 3), Errors{});
+  EXPECT_EQ(ErrorsOf(uneven, 4),
+            (Errors{{"matrix", "m.csv has 9 cells; 4 ranks need 4 rows of as many cells"}}));
 }
 
 // NCCL's trees as its source builds them (src/graph/trees.cc).

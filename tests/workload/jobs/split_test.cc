@@ -128,12 +128,20 @@ class Play {
       under_way_.pop_back();
       const Message message = schedule_.MessageOf(number);
       const uint32_t rank = is_arrival ? message.dst : message.src;
-      if (is_arrival) programs_[rank]->OnReceived(number, actions_[rank]);
-      if (!is_arrival) programs_[rank]->OnSent(number, actions_[rank]);
+      if (is_arrival) {
+        programs_[rank]->OnReceived(number, actions_[rank]);
+        continue;
+      }
+      auto& open = open_[rank];
+      if (--open[message.dst] == 0) open.erase(message.dst);
+      programs_[rank]->OnSent(number, actions_[rank]);
     }
     for (const auto& program : programs_) EXPECT_TRUE(program->finished());
     return numbers_;
   }
+
+  // If senders wait for their messages: the most receivers to which a rank sent parts at a time.
+  size_t most_open() const { return most_open_; }
 
  private:
   class Actions final : public RankActions {
@@ -142,7 +150,12 @@ class Play {
     void Send(uint64_t number) override {
       play_.numbers_.push_back(number);
       play_.under_way_.emplace_back(true, number);
-      if (play_.schedule_.waits_for_sends()) play_.under_way_.emplace_back(false, number);
+      if (!play_.schedule_.waits_for_sends()) return;
+      play_.under_way_.emplace_back(false, number);
+      const Message message = play_.schedule_.MessageOf(number);
+      auto& open = play_.open_[message.src];
+      ++open[message.dst];
+      play_.most_open_ = std::max(play_.most_open_, open.size());
     }
     void Compute(uint32_t, Duration, uint64_t) override { ADD_FAILURE(); }
 
@@ -156,6 +169,8 @@ class Play {
   std::vector<Actions> actions_;
   std::vector<std::pair<bool, uint64_t>> under_way_;
   std::vector<uint64_t> numbers_;
+  std::map<uint32_t, std::map<uint32_t, int>> open_;  // Parts by sender and receiver.
+  size_t most_open_ = 0;
 };
 
 using Pair = std::pair<size_t, size_t>;  // Leaves, or a host and a leaf.
@@ -281,6 +296,7 @@ TEST(SplitTest, EveryIterationRunsToItsEnd) {
   const std::vector<uint64_t> first = play.Run();
   std::vector<uint64_t> again = play.Run();
   EXPECT_TRUE(std::ranges::is_permutation(first, again));
+  EXPECT_EQ(play.most_open(), 2u);
 }
 
 }  // namespace heddle::split_test

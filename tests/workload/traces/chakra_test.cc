@@ -180,6 +180,8 @@ TEST(ChakraWireTest, NamesWhatItIgnores) {
                           "nodes, which finish at once"));
   EXPECT_THAT(Read({kMetadata + Node(1, 4, Attribute("is_cpu_op", Number(27, 1)))}).warnings,
               IsEmpty());
+  // Values without shapes.
+  EXPECT_THAT(Read({kMetadata + Node(1, 4, Bytes(8, Bytes(1, "[3]")))}).warnings, IsEmpty());
   std::string many = kMetadata;
   for (int i = 0; i < 30; ++i) many += Node(i, 4, Attribute("a" + std::to_string(i), Number(9, 1)));
   const ReadTrace read = Read({many});

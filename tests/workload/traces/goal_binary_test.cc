@@ -149,6 +149,9 @@ TEST(GoalBinaryTest, RefusesAFileThatIsCutOff) {
   for (size_t length = 0; length < whole.size(); ++length) {
     EXPECT_THAT(Read(whole.substr(0, length)).errors, SizeIs(testing::Ge(1u))) << length;
   }
+  EXPECT_THAT(Read(whole.substr(0, 13)).errors, ElementsAre(" ends within its header"));
+  EXPECT_THAT(Read(whole.substr(0, 45)).errors,
+              ElementsAre(" has 2 ranks, for which it is too short, or they are too many"));
 }
 
 }  // namespace heddle::goal_binary_test
