@@ -308,6 +308,19 @@ TEST(QueuePlanTest, RefusesTrimmingOfLosslessClasses) {
   }
 }
 
+TEST(QueuePlanTest, RefusesTrimmingThatCannotWork) {
+  Traffic trims = kRdma;
+  trims.can_trim = true;
+  EXPECT_EQ(Plan("{trim: {when: port, threshold: 1048B}}", trims).Errors(), "");
+  EXPECT_THAT(Plan("{trim: {when: port, threshold: 1047B}}", trims).Errors(),
+              HasSubstr("port.trim.threshold: is less than a full packet of 1048 bytes"));
+  EXPECT_THAT(Plan("{buffer: 100pkts, trim: {when: port}}", trims).Errors(),
+              HasSubstr("port.trim.when: needs buffer and ecn_above in bytes, not in packets"));
+  EXPECT_THAT(
+      Plan("{memory: {model: hpcc_mmu, size: 10MB}, trim: {when: admission}}", trims).Errors(),
+      HasSubstr("port.trim.when: admission needs a limit at outputs"));
+}
+
 TEST(QueuePlanTest, WarnsOfWhatMaySurprise) {
   EXPECT_THAT(Plan("{pfc: {classes: [5]}}").Warnings(),
               ElementsAre(HasSubstr("port.pfc.classes: no packet belongs to these classes")));

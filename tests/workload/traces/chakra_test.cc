@@ -208,6 +208,22 @@ TEST(ChakraWireTest, StreamsRunOneOperationAtATime) {
   EXPECT_EQ(Read({file}, false, settings).Ends()[0], Time{} + 5_us);
 }
 
+// The second message leaves when the first is finished for its sender.
+TEST(ChakraWireTest, SendsOfARankFollowEachOther) {
+  const auto message = [](uint64_t id, const char* peer) {
+    return Node(id, std::string(peer) == "comm_dst" ? 5 : 6,
+                Attribute(peer, Number(9, std::string(peer) == "comm_dst" ? 1 : 0)) +
+                    Attribute("comm_size", Number(9, 1'000)));
+  };
+  const std::string sender = kMetadata + message(1, "comm_dst") + message(2, "comm_dst");
+  const std::string receiver = kMetadata + message(1, "comm_src") + message(2, "comm_src");
+  const MessageTimes times = StarTimes({.bytes = 1'000});
+  EXPECT_EQ(Read({sender, receiver}).Ends()[1], Time{} + times.finished + times.arrives);
+  ChakraSettings settings;
+  settings.limits_streams = false;
+  EXPECT_EQ(Read({sender, receiver}, false, settings).Ends()[1], Time{} + times.arrives);
+}
+
 // --- JSON ---
 
 std::string AllReduce(int size, const std::string& more = "") {
