@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+// MPTCP's connection beside plain models of what its sender and its receiver do with data; its
+// subflows are TCPs, which have a model of their own (tcp_model_test.cc). The sender's model says
+// which data the next segment of each subflow carries: new data by the scheduler's rule, data that
+// a timeout has freed, or data that a full receive buffer waits for.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/subflow_id.h"
+#include "tests/support/lab.h"
+#include "tests/support/scripted_policy.h"
+#include "transport/dss.h"
+#include "transport/mptcp.h"
+
+namespace heddle::mptcp_model_test {
+
+constexpr int64_t kMss = 1'440;
+
+struct Scenario {
+  std::string name = "";
+  std::string scheduler = "";
+  std::string settings = "";
+  uint32_t subflows = 3;
+  uint32_t buffer = 1'000'000'000;  // Segments of the receive buffer.
+  int64_t size = 1'000'001;
+  double loss = 0;
+  double late = 0;     // The share of packets that are 30 us late.
+  bool slow = false;   // The second subflow takes 200 us longer.
+  bool frees = false;  // A timeout frees data for another subflow.
+  bool unblocks = false;
+};
+
+void PrintTo(const Scenario& scenario, std::ostream* out) { *out << scenario.name; }
+
+class SenderModel {
+ public:
+  SenderModel(const Scenario& scenario, const MptcpSender& sender)
+      : rules_(scenario),
+        sender_(sender),
+        segments_(static_cast<uint32_t>((scenario.size + kMss - 1) / kMss)),
+        subflows_(scenario.subflows) {}
+
+  int64_t freed() const { return freed_; }
+  int64_t unblocked() const { return unblocked_; }
+  bool done() const { return una_ == segments_; }
+
+  void OnSent(uint32_t subflow, const Packet& packet) {
+    SCOPED_TRACE(fmt::format("subflow {}, segment {}", subflow, packet.seq));
+    Subflow& its = subflows_[subflow];
+    const uint32_t data = DataNumber(packet);
+    EXPECT_EQ(packet.data.payload, PayloadOf(data));
+    EXPECT_FALSE(packet.Has(Packet::kCwr));
+    if (packet.seq < its.data.size()) {  // Sent again, with what it carried.
+      EXPECT_EQ(data, its.data[packet.seq]);
+      return;
+    }
+    ASSERT_EQ(packet.seq, its.data.size());
+    EXPECT_EQ(data, NextFor(subflow));
+    EXPECT_LT(data, una_ + rules_.buffer);
+    its.data.push_back(data);
+  }
+
+  void OnAck(uint32_t subflow, const Packet& ack, const AckNews& news) {
+    SCOPED_TRACE(fmt::format("subflow {}, ACK {}", subflow, ack.seq));
+    una_ = std::max(una_, DataAck(ack));
+    Subflow& its = subflows_[subflow];
+    int64_t acked = 0;
+    for (; its.una < ack.seq; ++its.una) {
+      const uint32_t data = its.data[its.una];
+      acked += PayloadOf(data);
+      if (!its.freed.empty() && its.freed.front() == data) its.freed.pop_front();
+    }
+    EXPECT_EQ(news.newly_acked, acked);
+    CheckState();
+  }
+
+  // The data of segments without an ACK may go on another subflow.
+  void OnTimeout(uint32_t subflow) {
+    Subflow& its = subflows_[subflow];
+    its.freed.clear();
+    if (rules_.scheduler == "redundant" || rules_.subflows == 1) return;
+    for (uint32_t i = its.una; i < its.data.size(); ++i) {
+      if (its.data[i] >= una_ && !sender_.subflow(subflow).IsSacked(i)) {
+        its.freed.push_back(its.data[i]);
+      }
+    }
+  }
+
+ private:
+  struct Subflow {
+    std::vector<uint32_t> data;  // By segment.
+    uint32_t una = 0;
+    std::deque<uint32_t> freed;
+    uint32_t next = 0;  // Redundant: what it has not sent.
+  };
+
+  int64_t PayloadOf(uint32_t data) const {
+    return std::min(kMss, rules_.size - int64_t{data} * kMss);
+  }
+
+  uint32_t NextFor(uint32_t subflow) {
+    if (rules_.scheduler == "redundant") {
+      uint32_t& next = subflows_[subflow].next;
+      next = std::max(next, una_);
+      next_ = std::max(next_, next + 1);
+      return next++;
+    }
+    if (const std::optional<uint32_t> from = HolderOfFreed(subflow)) {
+      const uint32_t data = subflows_[*from].freed.front();
+      subflows_[*from].freed.pop_front();
+      ++freed_;
+      return data;
+    }
+    EXPECT_LT(next_, segments_);
+    if (next_ < una_ + rules_.buffer) {
+      EXPECT_TRUE(IsTurnOf(subflow));
+      turn_ = (subflow + 1) % rules_.subflows;
+      return next_++;
+    }
+    // The buffer is full: what it waits for goes once, on a subflow that has not sent it.
+    EXPECT_FALSE(unblocked_for_ == una_);
+    EXPECT_EQ(std::ranges::count(Outstanding(subflow), una_), 0);
+    unblocked_for_ = una_;
+    ++unblocked_;
+    return una_;
+  }
+  std::vector<uint32_t> Outstanding(uint32_t subflow) const {
+    const Subflow& its = subflows_[subflow];
+    return {its.data.begin() + its.una, its.data.end()};
+  }
+
+  // Another subflow with the lowest data that a timeout has freed.
+  std::optional<uint32_t> HolderOfFreed(uint32_t subflow) {
+    std::optional<uint32_t> lowest;
+    for (uint32_t i = 0; i < rules_.subflows; ++i) {
+      std::deque<uint32_t>& freed = subflows_[i].freed;
+      while (!freed.empty() && freed.front() < una_) freed.pop_front();
+      if (i == subflow || freed.empty()) continue;
+      if (!lowest || freed.front() < subflows_[*lowest].freed.front()) lowest = i;
+    }
+    return lowest;
+  }
+
+  // No subflow with room comes before it.
+  bool IsTurnOf(uint32_t subflow) const {
+    if (rules_.scheduler == "pull") return true;
+    const auto rank = [&](uint32_t i) {
+      const uint32_t place = (i + rules_.subflows - turn_) % rules_.subflows;
+      const int64_t srtt = sender_.subflow(i).srtt().ps;
+      return rules_.scheduler == "min_rtt" ? std::pair(srtt, int64_t{i})
+                                           : std::pair(int64_t{place}, int64_t{0});
+    };
+    for (uint32_t i = 0; i < rules_.subflows; ++i) {
+      if (i != subflow && sender_.subflow(i).HasRoom() && rank(i) < rank(subflow)) return false;
+    }
+    return true;
+  }
+
+  void CheckState() const {
+    double cwnd = 0;
+    int64_t in_flight = 0;
+    for (uint32_t i = 0; i < rules_.subflows; ++i) {
+      cwnd += sender_.subflow(i).cwnd();
+      for (const uint32_t data : Outstanding(i)) in_flight += PayloadOf(data);
+    }
+    const FlowState state = sender_.state();
+    EXPECT_DOUBLE_EQ(state.cwnd.value(), cwnd);
+    EXPECT_EQ(state.in_flight, in_flight);
+    EXPECT_EQ(state.acked, std::min(una_ * kMss, rules_.size));
+  }
+
+  const Scenario& rules_;
+  const MptcpSender& sender_;
+  const uint32_t segments_;
+  std::vector<Subflow> subflows_;
+  uint32_t next_ = 0;  // Data that nobody has sent.
+  uint32_t una_ = 0;   // All data below has arrived.
+  uint32_t turn_ = 0;
+  std::optional<uint32_t> unblocked_for_;
+  int64_t freed_ = 0;
+  int64_t unblocked_ = 0;
+};
+
+class BesideSender final : public HostPolicy {
+ public:
+  explicit BesideSender(const Scenario& scenario) : rules_(scenario) {}
+
+  void Use(Lab& lab) {
+    transport_ = &dynamic_cast<const Mptcp&>(lab.network().host(0).transport());
+  }
+  void OnSend(HostView&, HostFlow& flow, Packet& packet) override {
+    Model().OnSent(SubflowOf(flow.id), packet);
+  }
+  void OnAck(HostView&, HostFlow& flow, const Packet& ack, const AckNews& news) override {
+    Model().OnAck(SubflowOf(flow.id), ack, news);
+  }
+  void OnLoss(HostView&, HostFlow& flow, LossSign sign) override {
+    if (sign == LossSign::kTimeout) Model().OnTimeout(SubflowOf(flow.id));
+  }
+  size_t StateBytes() const override { return 0; }
+
+  SenderModel& Model() {
+    if (!model_) model_.emplace(rules_, *transport_->FindSender(0));
+    return *model_;
+  }
+
+ private:
+  const Scenario& rules_;
+  const Mptcp* transport_ = nullptr;
+  std::optional<SenderModel> model_;
+};
+
+// Each ACK tells which data comes next; data that came before is a duplicate.
+class BesideReceiver final : public HostPolicy {
+ public:
+  explicit BesideReceiver(int64_t size) : size_(size) {}
+
+  void OnData(HostView&, const Packet& packet) override {
+    const uint32_t data = DataNumber(packet);
+    ++packets_;
+    if (data < next_ || !ahead_.insert(data).second) {
+      ++duplicates_;
+      return;
+    }
+    if (data != next_) {
+      int64_t beyond = 0;
+      for (const uint32_t number : ahead_) beyond += std::min(kMss, size_ - int64_t{number} * kMss);
+      most_ahead_ = std::max(most_ahead_, beyond);
+    }
+    while (ahead_.erase(next_) > 0) ++next_;
+  }
+  void OnSendAck(HostView&, const Packet&, Packet& ack) override { EXPECT_EQ(DataAck(ack), next_); }
+  size_t StateBytes() const override { return 0; }
+
+  void CheckEnd(const ReceiverRecord& record) const {
+    EXPECT_EQ(next_, (size_ + kMss - 1) / kMss);
+    EXPECT_EQ(record.packets, packets_);
+    EXPECT_EQ(record.duplicates, duplicates_);
+    EXPECT_EQ(record.max_out_of_order_bytes, most_ahead_);
+  }
+
+ private:
+  const int64_t size_;
+  uint32_t next_ = 0;
+  std::set<uint32_t> ahead_;
+  int64_t packets_ = 0;
+  int64_t duplicates_ = 0;
+  int64_t most_ahead_ = 0;
+};
+
+class MptcpModelTest : public testing::TestWithParam<Scenario> {};
+
+TEST_P(MptcpModelTest, SendsWhatTheRulesSay) {
+  const Scenario& scenario = GetParam();
+  int64_t freed = 0;
+  int64_t unblocked = 0;
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    BesideSender* sender = nullptr;
+    BesideReceiver* receiver = nullptr;
+    const Match any = [](const Packet&) { return true; };
+    std::vector<Rule> rules = {DropAt(0, WithProbability(scenario.loss, seed, any)),
+                               DropAt(2, WithProbability(scenario.loss, seed + 100, any)),
+                               HoldAt(1, WithProbability(scenario.late, seed + 200, any), 30_us)};
+    if (scenario.slow) rules.push_back(HoldAt(1, AllData(SubflowId(0, 1)), 200_us));
+    Lab lab({.graph = Line(4, {10_Gbps, 1_us}),
+             .transport = fmt::format(
+                 "{{kind: mptcp, min_rto: 500us, subflows: {}, scheduler: {}{}{}}}",
+                 scenario.subflows, scenario.scheduler,
+                 scenario.buffer < 1'000'000 ? fmt::format(", rwnd: {}", scenario.buffer) : "",
+                 scenario.settings),
+             .switch_policy = Scripted(std::move(rules)),
+             .host_policy = [&](HostId host) -> HostPolicyPtr {
+               if (host == 0) {
+                 auto policy = std::make_unique<BesideSender>(scenario);
+                 sender = policy.get();
+                 return policy;
+               }
+               auto policy = std::make_unique<BesideReceiver>(scenario.size);
+               receiver = policy.get();
+               return policy;
+             }});
+    sender->Use(lab);
+    lab.AddFlow(0, 1, scenario.size);
+    lab.Run(Time{} + 10_s);
+    ASSERT_TRUE(lab.finished());
+    EXPECT_TRUE(sender->Model().done());
+    receiver->CheckEnd(lab.Record(0).receiver);
+    freed += sender->Model().freed();
+    unblocked += sender->Model().unblocked();
+    if (HasFailure()) return;
+  }
+  EXPECT_EQ(freed > 0, scenario.frees);
+  EXPECT_EQ(unblocked > 0, scenario.unblocks);
+}
+
+std::vector<Scenario> Scenarios() {
+  std::vector<Scenario> all;
+  for (const std::string scheduler : {"pull", "min_rtt", "round_robin", "redundant"}) {
+    const bool is_redundant = scheduler == "redundant";
+    const auto named = [&](const std::string& what, Scenario rest) {
+      rest.name = scheduler + "_" + what;
+      rest.scheduler = scheduler;
+      all.push_back(rest);
+    };
+    named("idle", {});
+    named("lossy", {.loss = 0.03, .late = 0.1, .frees = !is_redundant});
+    named("slow", {.settings = ", cc: reno", .slow = true});
+    named("buffer", {.subflows = 2, .buffer = 16, .slow = true, .unblocks = !is_redundant});
+    named("lossy_buffer", {.subflows = 4,
+                           .buffer = 30,
+                           .loss = 0.03,
+                           .slow = true,
+                           .frees = !is_redundant,
+                           .unblocks = !is_redundant});
+  }
+  all.push_back({.name = "one", .scheduler = "pull", .subflows = 1, .loss = 0.02});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, MptcpModelTest, testing::ValuesIn(Scenarios()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace heddle::mptcp_model_test
