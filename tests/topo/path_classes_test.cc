@@ -123,8 +123,8 @@ TEST(PathClassesTest, WeightsAreRoundedIfRatesHaveNoLargeDivisor) {
   EXPECT_EQ(Choices(graph, 0, 1), (Pairs{{0, 65'535}, {1, 1'966}, {2, 3}}));
   const Graph rounds_up = LeafSpineFrom(
       "{leaves: 2, spines: 2, hosts_per_leaf: 1, host_link: {rate: 100Gbps, delay: 1us}, "
-      "fabric_link: {rate: 100Gbps, delay: 1us}, asymmetry: [{spines: [1], rate: 4121Kbps}]}");
-  EXPECT_EQ(Choices(rounds_up, 0, 1), (Pairs{{0, 65'535}, {1, 3}}));  // 2.70.
+      "fabric_link: {rate: 100Gbps, delay: 1us}, asymmetry: [{spines: [1], rate: 3967Kbps}]}");
+  EXPECT_EQ(Choices(rounds_up, 0, 1), (Pairs{{0, 65'535}, {1, 3}}));  // 2.60.
 }
 
 }  // namespace heddle::path_classes_test
