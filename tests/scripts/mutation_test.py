@@ -132,19 +132,20 @@ class MutationTest(unittest.TestCase):
         self.assertIn(self.mutant(10, "`return n;` deleted"), reached)
         self.assertIn(self.mutant(20, "5 changed"), reached)
 
-    def test_quick_tests_of_the_own_folder_run_first(self):
+    def test_tests_of_the_own_file_run_first(self):
         tests = [{"program": program, "test": test, "seconds": seconds}
                  for program, test, seconds in [("b_test", "B.quick", 0.1), ("a_test", "A.slow", 9),
                                                 ("a_test", "A.quick", 0.2), ("a_test", "A.quickest", 0.1)]]
+        shares = [0.001, 0.9, 0.5, 0.1]  # Of what a test reaches, the part that lies in the file.
 
         def runs(kills):
             return [(program, [test["test"] for test in group])
-                    for program, group in measure.batches(tests, "a_test", kills)]
+                    for program, group in measure.batches(tests, shares, kills)]
         self.assertEqual(runs({}),
-                         [("a_test", ["A.quickest", "A.quick"]), ("b_test", ["B.quick"]), ("a_test", ["A.slow"])])
+                         [("a_test", ["A.quick", "A.quickest"]), ("a_test", ["A.slow"]), ("b_test", ["B.quick"])])
         # Unless others have killed mutants before, in little time.
         self.assertEqual(runs({"B.quick": 3, "A.slow": 99}),
-                         [("b_test", ["B.quick"]), ("a_test", ["A.quickest", "A.quick"]), ("a_test", ["A.slow"])])
+                         [("b_test", ["B.quick"]), ("a_test", ["A.quick", "A.quickest"]), ("a_test", ["A.slow"])])
 
 
 if __name__ == "__main__":
