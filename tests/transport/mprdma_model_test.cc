@@ -452,6 +452,6 @@ INSTANTIATE_TEST_SUITE_P(
                              .lost_acks = 0.02,
                              .recovers = true,
                              .times_out = true}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace heddle::mprdma_model_test

@@ -330,6 +330,6 @@ std::vector<Scenario> Scenarios() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, MptcpModelTest, testing::ValuesIn(Scenarios()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& test) { return test.param.name; });
 
 }  // namespace heddle::mptcp_model_test

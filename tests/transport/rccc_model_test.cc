@@ -292,6 +292,6 @@ INSTANTIATE_TEST_SUITE_P(
                  .quantum = 1,
                  .pull = 1,
                  .loss = 0.01}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace heddle::rccc_model_test

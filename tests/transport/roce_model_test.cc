@@ -715,6 +715,6 @@ INSTANTIATE_TEST_SUITE_P(
                  .cnps_trail = true,
                  .sizes = {200'000, 100'000},
                  .marks = 0.1}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace heddle::roce_model_test

@@ -660,6 +660,6 @@ INSTANTIATE_TEST_SUITE_P(
                  .lost_acks = 0.1,
                  .recovers = true,
                  .times_out = true}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace heddle::tcp_model_test

@@ -701,6 +701,6 @@ INSTANTIATE_TEST_SUITE_P(
                              .lost_acks = 0.02,
                              .times_out = true,
                              .requests = true}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace heddle::uet_model_test
