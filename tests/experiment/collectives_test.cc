@@ -425,7 +425,7 @@ TEST(StuckJobTest, NamesTheMessagesOfABarrier) {
                   length + 100'000)));
   EXPECT_THAT(run.result.notes.warnings,
               ElementsAre(AllOf(HasSubstr("rank 3 in iteration 0 waits for the message of step 0 "
-                                          "of the barrier from rank 2 (1 bytes), sent at "),
+                                          "of the barrier from rank 2 (1 byte), sent at "),
                                 HasSubstr("stands still"))));
 }
 

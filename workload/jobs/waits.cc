@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "settings/quantity.h"
+#include "settings/wording.h"
 #include "workload/jobs/graph_check.h"
 #include "workload/jobs/graph_tables.h"
 
@@ -57,8 +58,9 @@ class MessageWaits {
   std::string Describe(uint32_t rank, uint64_t index) const {
     const Message message = job_.schedule().MessageOf(index);
     const bool is_work = index < job_.schedule().work().slots();
-    return fmt::format("the message of step {}{} from rank {} ({} bytes), {}", message.step,
-                       is_work ? "" : " of the barrier", message.src, message.bytes,
+    return fmt::format("the message of step {}{} from rank {} ({}), {}", message.step,
+                       is_work ? "" : " of the barrier", message.src,
+                       CountedNoun(static_cast<size_t>(message.bytes), "byte"),
                        FateOf(rank, index, message));
   }
 
