@@ -58,8 +58,6 @@ class Application {
 
   // The receiving half of a message has been closed: packets that come for it are late from now on.
   virtual void OnClosed(FlowId message) = 0;
-
-  virtual size_t memory_bytes() const = 0;
 };
 
 }  // namespace heddle

@@ -22,7 +22,6 @@ class RoundOrder final : public PeerOrder {
   uint32_t PlaceOf(uint32_t rank, uint32_t peer) const override {
     return (peer + ranks_ - rank - 1) % ranks_;
   }
-  size_t memory_bytes() const override { return sizeof(*this); }
 
  private:
   const uint32_t ranks_;
@@ -50,9 +49,6 @@ class NcclOrder final : public PeerOrder {
     const uint32_t distance = (peer / group_ + groups_ - rank / group_) % groups_;
     const uint32_t local = (peer % group_ + group_ - rank % group_) % group_;
     return place_of_distance_[distance] * group_ + local - 1;
-  }
-  size_t memory_bytes() const override {
-    return sizeof(*this) + 2 * distances_.size() * sizeof(uint32_t);
   }
 
  private:
@@ -88,7 +84,6 @@ class RandomOrder final : public PeerOrder {
     } while (place >= ranks_ - 1);
     return place;
   }
-  size_t memory_bytes() const override { return sizeof(*this); }
 
  private:
   static constexpr uint64_t kRounds = 4;
@@ -203,9 +198,6 @@ class AllToAll::Program final : public RankProgram {
     Advance(actions);
   }
   bool finished() const override { return missing_ == 0 && next_ == all_.peers(); }
-  size_t memory_bytes() const override {
-    return sizeof(*this) + open_.capacity() * sizeof(uint32_t);
-  }
 
  private:
   void Advance(RankActions& actions) {

@@ -19,7 +19,6 @@ class PeerOrder {
   // The `i`-th rank, from 0, to which `rank` sends, and the inverse of this.
   virtual uint32_t PeerOf(uint32_t rank, uint32_t i) const = 0;
   virtual uint32_t PlaceOf(uint32_t rank, uint32_t peer) const = 0;
-  virtual size_t memory_bytes() const = 0;
 };
 
 // The ranks behind its own, in ascending order, counted round.

@@ -114,9 +114,6 @@ class WithBarrier::Program final : public RankProgram {
   bool is_over() const override { return work_->finished(); }
   bool finished() const override { return in_barrier_ && barrier_->finished(); }
   std::span<const OperationState> operations() const override { return work_->operations(); }
-  size_t memory_bytes() const override {
-    return sizeof(*this) + work_->memory_bytes() + barrier_->memory_bytes();
-  }
 
  private:
   // Gives the numbers of the barrier's messages to the rank.

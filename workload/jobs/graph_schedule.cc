@@ -168,17 +168,6 @@ class GraphProgram final : public RankProgram {
 
   std::span<const OperationState> operations() const override { return states_; }
 
-  size_t memory_bytes() const override {
-    size_t bytes = sizeof(*this) + states_.capacity() + waits_.capacity() * sizeof(uint32_t) +
-                   streams_.capacity() * sizeof(Stream) + ready_.capacity() * sizeof(uint32_t) +
-                   parts_.capacity() * sizeof(std::pair<uint32_t, Part>);
-    for (const auto& [collective, part] : parts_) {
-      if (part.program != nullptr) bytes += part.program->memory_bytes();
-      bytes += part.early.capacity() * sizeof(uint64_t);
-    }
-    return bytes;
-  }
-
  private:
   using State = OperationState;  // A message may arrive (kArrived) before its receive has started.
 

@@ -217,18 +217,6 @@ class HostJobs::Rank final : public RankActions {
     }
   }
 
-  size_t memory_bytes() const {
-    size_t bytes =
-        sizeof(*this) + program_->memory_bytes() + iterations_.capacity() * sizeof(Iteration) +
-        operations_.capacity() * sizeof(OperationTimes) + deeds_.capacity() * sizeof(Deed) +
-        unsent_.capacity() * sizeof(std::pair<FlowId, size_t>) +
-        part_times_.capacity() * sizeof(PartTimes) + early_.capacity() * sizeof(Job::Place) +
-        (early_releases_.capacity() + news_.size()) * sizeof(News) +
-        connections_.capacity() * sizeof(std::pair<uint64_t, Connection>);
-    for (const ClosedMessages& closed : live_) bytes += closed.memory_bytes();
-    return bytes;
-  }
-
  private:
   // News takes effect in this order, whatever the order in which it comes: messages of one instant
   // by their sender, releases by operation.
@@ -255,7 +243,6 @@ class HostJobs::Rank final : public RankActions {
       --left_;
     }
     bool has_all() const { return left_ == 0; }
-    size_t memory_bytes() const { return words_.capacity() * sizeof(uint64_t); }
 
    private:
     std::vector<uint64_t> words_;
@@ -625,12 +612,6 @@ std::optional<FlowSpec> HostJobs::Expect(FlowId message) {
 void HostJobs::OnClosed(FlowId message) {
   const Found found = Find(message, &Message::dst);
   found.rank.OnClosed(found.place);
-}
-
-size_t HostJobs::memory_bytes() const {
-  size_t bytes = sizeof(*this);
-  for (const std::unique_ptr<Rank>& rank : ranks_) bytes += rank->memory_bytes();
-  return bytes;
 }
 
 const Job& HostJobs::JobOf(size_t place) const { return ranks_[place]->job(); }

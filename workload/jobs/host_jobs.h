@@ -99,7 +99,6 @@ class HostJobs final : public Application {
   void OnNews(const News& news) override;
   std::optional<FlowSpec> Expect(FlowId message) override;
   void OnClosed(FlowId message) override;
-  size_t memory_bytes() const override;
 
   // --- Results ---
 

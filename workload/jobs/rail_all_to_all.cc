@@ -138,9 +138,6 @@ class RailAllToAll::Program final : public RankProgram {
   }
 
   bool finished() const override { return missing_ == 0 && unsent_ == 0; }
-  size_t memory_bytes() const override {
-    return sizeof(*this) + handed_.capacity() * sizeof(uint32_t);
-  }
 
  private:
   // The bytes of a rank of this server for the server at distance `far` are here.

@@ -99,8 +99,6 @@ class RankProgram {
   // Programs of graphs: what each operation has come to, by its number.
   enum class OperationState : uint8_t { kWaiting, kArrived, kStarted, kFinished };
   virtual std::span<const OperationState> operations() const { return {}; }
-
-  virtual size_t memory_bytes() const = 0;
 };
 
 // How much all ranks send in an iteration.

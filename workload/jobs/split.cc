@@ -197,10 +197,6 @@ class Split::Program final : public RankProgram {
   }
   bool finished() const override { return whole_->finished(); }
   bool is_over() const override { return whole_->is_over(); }
-  size_t memory_bytes() const override {
-    const size_t counts = received_.capacity() + sent_.capacity();
-    return sizeof(*this) + whole_->memory_bytes() + counts * sizeof(Counts::value_type);
-  }
 
  private:
   // The parts so far of messages of which some are missing.

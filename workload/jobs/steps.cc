@@ -112,12 +112,6 @@ class StepSchedule::Program final : public RankProgram {
 
   bool finished() const override { return unfinished_ == 0; }
 
-  size_t memory_bytes() const override {
-    size_t bytes = sizeof(*this) + lanes_.capacity() * sizeof(Lane);
-    for (const Lane& lane : lanes_) bytes += lane.early.capacity() * sizeof(uint32_t);
-    return bytes;
-  }
-
  private:
   struct Lane {
     uint32_t received = 0;  // The messages of all steps below have arrived.

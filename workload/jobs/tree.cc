@@ -240,10 +240,6 @@ class TreeSchedule::Program final : public RankProgram {
   }
 
   bool finished() const override { return waits_ == 0; }
-  size_t memory_bytes() const override {
-    return sizeof(*this) + missing_.capacity() +
-           nodes_.size() * (sizeof(Node) + 2 * sizeof(uint32_t));
-  }
 
  private:
   struct Node {
