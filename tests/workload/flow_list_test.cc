@@ -147,6 +147,19 @@ TEST_F(FlowListTest, AHeaderThatCannotBeReadIsTheOnlyMistake) {
   EXPECT_THAT(errors, testing::Not(HasSubstr("errors")));
 }
 
+TEST_F(FlowListTest, RefusesAColumnGivenTwice) {
+  EXPECT_THAT(Errors("src,dst,src,bytes,start_ns\n0,1,2,9,0\n"),
+              HasSubstr(":1:1: the header names the column src twice"));
+}
+
+// A line that cannot be read is one mistake; those behind it are read.
+TEST_F(FlowListTest, GoesOnBehindALineThatCannotBeRead) {
+  const std::string errors = Errors("src,dst,bytes,start_ns\n0,\"1\"x,9,0\n0,1,9,0\n0,0,9,0\n");
+  EXPECT_THAT(errors, HasSubstr(":2:1: "));
+  EXPECT_THAT(errors, HasSubstr(":4:1: host 0 sends to itself"));
+  EXPECT_THAT(errors, HasSubstr("2 errors"));
+}
+
 TEST_F(FlowListTest, AFlowMayStartUpTo1000SecondsLater) {
   const std::vector<FlowRequest> flows = Read("src,dst,size_bytes,start\n0,1,1,1000s\n");
   ASSERT_EQ(flows.size(), 1u);

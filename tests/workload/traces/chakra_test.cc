@@ -101,6 +101,65 @@ TEST(ChakraWireTest, ReadsFieldsOfAllTypes) {
   EXPECT_EQ(read.Ends()[1], Time{} + 3_us + StarTimes({.bytes = 1'000}).arrives);
 }
 
+// Sends of tags 4 and 3, whose receives stand the other way round.
+TEST(ChakraWireTest, MessagesFindEachOtherByTheirTags) {
+  const auto message = [](uint64_t id, bool is_send, int64_t bytes, uint64_t tag) {
+    return Node(id, is_send ? 5 : 6,
+                Attribute(is_send ? "comm_dst" : "comm_src", Number(9, is_send ? 1 : 0)) +
+                    Attribute("comm_size", Number(9, static_cast<uint64_t>(bytes))) +
+                    Attribute("comm_tag", Number(9, tag)));
+  };
+  const ReadTrace read = Read({kMetadata + message(1, true, 10, 4) + message(2, true, 20, 3),
+                               kMetadata + message(1, false, 20, 3) + message(2, false, 10, 4)});
+  EXPECT_THAT(read.errors, IsEmpty());
+  EXPECT_EQ(read.graph->At(1, 0).tag, 3);
+}
+
+// -1 as a sint64, and as an sfixed32.
+TEST(ChakraWireTest, NumbersMayBeNegative) {
+  const std::string minus_one = Varint(23 << 3 | 5) + std::string(4, '\xff');
+  for (const std::string& number : {Number(17, 1), minus_one}) {
+    const auto send = [&](const char* name) {
+      return Read({kMetadata +
+                   Node(3, 5,
+                        Attribute("comm_dst", Number(7, 0)) + Attribute("comm_size", Number(9, 1)) +
+                            Attribute(name, number))})
+          .errors;
+    };
+    EXPECT_THAT(send("comm_size"), ElementsAre(" node 3: has no comm_size from 0 on"));
+    EXPECT_THAT(send("comm_tag"), ElementsAre(" node 3: has a comm_tag below 0"));
+    EXPECT_THAT(send("comm_dst"), ElementsAre(" node 3: comm_dst is no rank of 1"));
+  }
+}
+
+TEST(ChakraWireTest, RefusesWhatIsNoProtobuf) {
+  const std::vector<std::string> bad = {
+      Varint(3 << 3 | 3),                              // A type that does not exist.
+      Number(1, 7) + Varint(2 << 3) + "\xff",          // A number that does not end.
+      Varint(2 << 3) + std::string(10, '\xff') + "1",  // A number that is too long.
+      Varint(2 << 3 | 1) + "1234567",                  // Seven bytes of eight.
+      Bytes(5, "\xff"),
+      Bytes(8, Varint(1 << 3 | 2) + Varint(9)),
+      Bytes(9, Varint(1 << 3 | 2) + Varint(9)),
+      Number(8, 1),
+      Number(9, 1),
+      Number(10, 1)};
+  for (const std::string& node : bad) {
+    EXPECT_THAT(Read({kMetadata + Framed(node)}).errors,
+                ElementsAre(" message 1 is no node, or cut off"));
+  }
+  // Tensors with fields of other types are read over.
+  const std::string tensors = Number(2, 5) + Bytes(1, "[3]");
+  EXPECT_THAT(Read({kMetadata + Node(1, 4, Bytes(8, tensors) + Bytes(9, tensors))}).errors,
+              IsEmpty());
+}
+
+// Outputs have shapes, too.
+TEST(ChakraWireTest, ShapesOfOutputsAreIgnored) {
+  EXPECT_THAT(Read({kMetadata + Node(1, 4, Bytes(9, Bytes(2, "[[4]]")))}).warnings,
+              ElementsAre("file: ignored: shapes"));
+}
+
 TEST(ChakraWireTest, TellsWhatIsWrong) {
   EXPECT_THAT(Read({""}).errors, ElementsAre(" does not begin with Chakra's GlobalMetadata"));
   EXPECT_THAT(Read({kMetadata + "\x05\x08"}).errors,
@@ -395,6 +454,44 @@ TEST(ChakraGroupsTest, MayStandInAFile) {
   for (int i = 0; i < 50; ++i) many += "9, ";
   GroupsFrom(many + "9]}", errors);
   EXPECT_THAT(errors, SizeIs(21));
+}
+
+// A computation of the CPU runs beside one of the GPU.
+TEST(ChakraJsonTest, KnowsOperationsOfTheCpu) {
+  const auto end = [](const std::string& is_cpu_op) {
+    return Read({"{\"workload_graph\": [{\"Id\": 1, \"NodeType\": 4, \"runtime\": 2},"
+                 "{\"Id\": 2, \"NodeType\": 4, \"runtime\": 3, \"is_cpu_op\": " +
+                 is_cpu_op + "}]}"},
+                true)
+        .Ends()[0];
+  };
+  EXPECT_EQ(end("true"), Time{} + 3_us);
+  EXPECT_EQ(end("1"), Time{} + 3_us);
+  EXPECT_EQ(end("false"), Time{} + 5_us);
+  EXPECT_EQ(end("0"), Time{} + 5_us);
+}
+
+// A collective of one rank has nothing to do.
+TEST(ChakraJsonTest, AGroupOfOneRankSendsNothing) {
+  const ReadTrace read = Read({AllReduce(20'000)}, true);
+  EXPECT_THAT(read.errors, IsEmpty());
+  EXPECT_EQ(read.Ends()[0], Time{} + 2_us);
+}
+
+TEST(ChakraJsonTest, TellsWhichPartsAreMissingOrNoNumbers) {
+  const auto errors = [](const std::string& node) {
+    return Read({"{\"workload_graph\": [\n{" + node + "}]}"}, true).errors;
+  };
+  EXPECT_THAT(errors("\"NodeType\": 4"), ElementsAre("2: a node has no Id"));
+  EXPECT_THAT(errors("\"Id\": 1"), ElementsAre("2: a node has no NodeType"));
+  EXPECT_THAT(errors("\"Id\": 1, \"NodeType\": 4, \"runtime\": \"long\""),
+              ElementsAre("2: runtime: \"long\" is no number of microseconds"));
+  EXPECT_THAT(errors("\"Id\": 1, \"NodeType\": 4, \"runtime\": -1"),
+              ElementsAre("2: runtime: \"-1\" is no number of microseconds"));
+  EXPECT_THAT(errors("\"Id\": 1, \"NodeType\": 4, \"runtime\": null"), IsEmpty());
+  std::string many = "\"NodeType\": 4}";
+  for (int i = 0; i < 99; ++i) many += ",{\"NodeType\": 4}";
+  EXPECT_THAT(errors(many + ",{\"Id\": 1, \"NodeType\": 4"), SizeIs(21));
 }
 
 TEST(ChakraJsonTest, TellsWhatIsWrong) {

@@ -16,6 +16,7 @@ namespace heddle::flow_txt_test {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 ReadTrace Read(std::string_view text, const FlowTxtSettings& settings = {}) {
   return ReadTraceWith([&](TraceErrors& errors) { return ReadFlowTxt(text, settings, errors); });
@@ -74,6 +75,16 @@ TEST(FlowTxtTest, TellsWhatIsWrong) {
               ElementsAre("2: dst: 4 is out of range; expected 0 to 3"));
   EXPECT_THAT(errors("1\n0 1 3 -5 2\n"),
               ElementsAre("2: bytes: -5 is out of range; expected 0 to 9223372036854775807"));
+}
+
+TEST(FlowTxtTest, BeginsWithTheNumberOfFlows) {
+  const auto errors = [](std::string_view text) { return Read(text).errors; };
+  EXPECT_THAT(errors("2 flows\n0 1 3 10 2\n"),
+              ElementsAre("1: expected the number of flows alone, found 2 words"));
+  EXPECT_THAT(errors("0\n"), ElementsAre("1: the number of flows: 0 is out of range; expected 1 to "
+                                         "1073741824"));
+  EXPECT_THAT(errors("two\n0 1 3 10 2\n"), SizeIs(1));
+  EXPECT_THAT(errors("1\n0 1 3 ten 2\n"), ElementsAre(StartsWith("2: bytes: \"ten\"")));
 }
 
 TEST(FlowTxtTest, StopsAfterTwentyMistakes) {

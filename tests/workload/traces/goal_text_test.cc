@@ -90,6 +90,15 @@ TEST(GoalTextTest, KeepsAGapBetweenTheSendsOfANic) {
             Time{} + 5_us + StarTimes({.bytes = 1'000}).arrives);
 }
 
+// The first gap begins after the first overhead, and the second message leaves when it is over.
+TEST(GoalTextTest, TheGapBeginsAfterTheOverhead) {
+  GoalSettings settings;
+  settings.g = 5_us;
+  settings.o = 1_us;
+  EXPECT_EQ(Read(kTwoSends, settings).Ends()[1],
+            Time{} + 6_us + StarTimes({.bytes = 1'000}).arrives + 1_us);
+}
+
 TEST(GoalTextTest, SmallSendsAreFinishedAtOnce) {
   GoalSettings settings;
   EXPECT_EQ(Read(kTwoSends, settings).Ends()[0], Time{} + StarTimes({.bytes = 1'000}).finished);
@@ -122,6 +131,16 @@ TEST(GoalTextTest, TellsWhereTheSyntaxIsWrong) {
               ElementsAre("1: expected \"num_ranks\", found the end of the file"));
   EXPECT_THAT(ErrorsOfGoal("num_ranks 1\nrank 0 {\ncalc 1"),
               ElementsAre("3: expected \"}\", found the end of the file"));
+}
+
+TEST(GoalTextTest, TellsWhatIsNoRankAndNoName) {
+  EXPECT_THAT(ErrorsOfGoal("num_ranks 1\nhost 0 {\n}\n"),
+              ElementsAre("2: expected \"rank\", found \"host\""));
+  EXPECT_THAT(ErrorsOfGoal("num_ranks 1\nrank 0\ncalc 1\n}\n"),
+              ElementsAre("2: expected \"{\", found the end of the line"));
+  EXPECT_THAT(ErrorsOfRank("a: 7"), ElementsAre("3: expected calc, send or recv, found \"7\""));
+  EXPECT_THAT(ErrorsOfRank("a: calc 1\na requires 7"),
+              ElementsAre("4: expected an operation's name, found \"7\""));
 }
 
 TEST(GoalTextTest, TellsWhichNumbersAreOutOfRange) {

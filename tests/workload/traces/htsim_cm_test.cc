@@ -160,6 +160,45 @@ TEST(HtsimCmTest, TellsWhatIsWrong) {
   EXPECT_THAT(errors("0->1 size 1 start x"), SizeIs(1));
 }
 
+TEST(HtsimCmTest, TellsWhichHeadersAreWrong) {
+  EXPECT_THAT(ErrorsOfCm("Nodes 2\n"), ElementsAre(" has no line \"Connections\" with a number"));
+  EXPECT_THAT(ErrorsOfCm("Nodes 2 3\nConnections 0\n"),
+              ElementsAre("1: expected a number behind Nodes"));
+  EXPECT_THAT(ErrorsOfCm("Nodes 2\nNodes 3\nConnections 0\n"),
+              ElementsAre("2: Nodes is there twice"));
+  EXPECT_THAT(ErrorsOfCm("Nodes two\nConnections 0\n"), SizeIs(1));
+  EXPECT_THAT(ErrorsOfCm("Nodes 0\nConnections 0\n"),
+              ElementsAre("1: Nodes: 0 is out of range; expected 1 to 1048576"));
+  EXPECT_THAT(ErrorsOfCm("Nodes 1048577\nConnections 0\n"), SizeIs(1));
+  EXPECT_THAT(ErrorsOfCm("Nodes 1048576\nConnections 0\n"), IsEmpty());
+  EXPECT_THAT(ErrorsOfCm("Nodes 2\nConnections 0\nLinks 4\n"),
+              ElementsAre("3: expected a connection such as 0->1, a trigger or a header, found "
+                          "\"Links\""));
+}
+
+TEST(HtsimCmTest, TellsWhichTriggersAreWrong) {
+  const auto errors = [](const std::string& trigger) {
+    return ErrorsOfCm("Nodes 2\nConnections 0\n" + trigger + "\n");
+  };
+  EXPECT_THAT(errors("trigger id 1"),
+              ElementsAre("3: expected: trigger id NUMBER oneshot, multishot or barrier"));
+  EXPECT_THAT(errors("trigger no 1 oneshot"), SizeIs(1));
+  EXPECT_THAT(errors("trigger id one oneshot"), SizeIs(1));
+  EXPECT_THAT(errors("trigger id 1 oneshot count 2"),
+              ElementsAre("3: expected the end of the line, found \"count\""));
+  EXPECT_THAT(errors("trigger id 1 barrier number 2"),
+              ElementsAre("3: expected the end of the line, found \"number\""));
+  EXPECT_THAT(errors("trigger id 1 barrier count two"), SizeIs(1));
+  EXPECT_THAT(errors("trigger id 1 barrier count 0"), ElementsAre("3: count: 0 is out of range"));
+  EXPECT_THAT(errors("trigger id 1 oneshot\ntrigger id 1 oneshot"),
+              ElementsAre("4: trigger 1 is there twice"));
+}
+
+TEST(HtsimCmTest, AConnectionIsBetweenTwoNumbers) {
+  EXPECT_THAT(ErrorsOfCm("Nodes 2\nConnections 1\na->1 start 0 size 1\n"), SizeIs(1));
+  EXPECT_THAT(ErrorsOfCm("Nodes 2\nConnections 1\n0->b start 0 size 1\n"), SizeIs(1));
+}
+
 TEST(HtsimCmTest, TellsWhichNumbersAreOutOfRange) {
   const auto errors = [](const std::string& connection) {
     return ErrorsOfCm("Nodes 2\nConnections 1\n" + connection + "\n");
