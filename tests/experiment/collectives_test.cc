@@ -919,6 +919,25 @@ TEST(CollectiveTest, RefusesWhatCannotBe) {
   EXPECT_NE(errors("op: all_reduce, size: 1MB, domain_hosts: 2, local_latency: 99ns")
                 .find("must be at least 100ns if servers have several hosts"),
             std::string::npos);
+  EXPECT_NE(errors("op: all_to_all, size: 1MB, channels: 2")
+                .find("channels: direct sends one message to each rank; use channels: 1"),
+            std::string::npos);
+  EXPECT_NE(errors("op: all_to_all, size: 1MB, chunk: 1KB")
+                .find("chunk: goes with rings, trees, chains and pat"),
+            std::string::npos);
+  for (const std::string aggregate : {"3", "4"}) {
+    EXPECT_NE(errors("op: all_gather, algorithm: pat, size: 1MB, aggregate: " + aggregate)
+                  .find("aggregate: must be a power of two of at most 2"),
+              std::string::npos);
+  }
+  EXPECT_EQ(errors("op: all_gather, algorithm: pat, size: 1MB, aggregate: 2"), "");
+  EXPECT_NE(
+      errors("op: broadcast, size: 1MB, root: 4").find("root: there is no rank 4; there are 4"),
+      std::string::npos);
+  EXPECT_EQ(errors("op: broadcast, size: 1MB, root: 3"), "");
+  for (const std::string hosts : {"x", "1-x", "1-", "-1"}) {
+    EXPECT_NE(errors("op: all_reduce, size: 1MB, hosts: [\"" + hosts + "\"]"), "") << hosts;
+  }
   EXPECT_NE(ErrorsOf(CollectiveOn(6, "op: all_to_all, size: 1MB, algorithm: pairwise"))
                 .find("pairwise needs a power of two"),
             std::string::npos);
@@ -969,6 +988,12 @@ TEST(CollectiveTest, RefusesAMatrixWithAMistakeAtItsLine) {
     EXPECT_THAT(errors, HasSubstr("heddle_matrix_mistake.csv")) << matrix;
     EXPECT_THAT(errors, HasSubstr(" error")) << matrix;
   }
+  std::ofstream(file) << "0,1\n1,0\n";
+  EXPECT_THAT(ErrorsOf(OnAStar(2,
+                               "kind: collective, op: all_to_all, ranks: 2, moe: {tokens: 4}, "
+                               "matrix: " +
+                                   file)),
+              HasSubstr("matrix: does not go with moe"));
   std::filesystem::remove(file);
 }
 

@@ -332,7 +332,10 @@ TEST(ScheduleTest, SaysWhatIsWrong) {
   EXPECT_THAT(errors("{at: 1us, random_links: 5, state: up}"), HasSubstr("there are only 4"));
   EXPECT_THAT(errors("{at: 1us, random_switches: 3, state: up}"), HasSubstr("there are only 2"));
   EXPECT_THAT(errors("{at: 1us, links: [leaf0-spine0], rate: 1Tbps}"),
-              HasSubstr("must not make a link better"));
+              HasSubstr("rate: leaf0-spine0 has 10Gbps in the topology, and a change must not make "
+                        "a link better"));
+  EXPECT_THAT(errors("{at: 1us, links: [leaf0-spine0], delay: 1ns}"),
+              HasSubstr("delay: leaf0-spine0 has 1us in the topology, and a change must not"));
   EXPECT_THAT(errors("{links: [leaf0-spine0], state: down}"), HasSubstr("at: is missing"));
 }
 

@@ -161,6 +161,10 @@ TEST(WarningsOfRunTest, ATransportThatBearsReorderingGivesNoWarningOfIt) {
               Not(HasSubstr("reordering: ")));
   EXPECT_THAT(warnings("rps", "{kind: rocev2, recovery: irn}"),
               AllOf(HasSubstr("reordering: "), HasSubstr("raise transport.nack_threshold")));
+  EXPECT_THAT(warnings("rps", "{kind: rocev2, recovery: gbn}"),
+              AllOf(HasSubstr("reordering: "), HasSubstr("transport.recovery: irn")));
+  EXPECT_THAT(warnings("rps", "{kind: rocev2, recovery: sr}"),
+              AllOf(HasSubstr("reordering: "), HasSubstr("transport.recovery: ddp")));
 }
 
 }  // namespace heddle::warnings_test

@@ -159,6 +159,8 @@ TEST(LinkFileTest, SaysInWhichLineAndColumnItIsWrong) {
       {"4 two 3\n", ":1:3: topology.file: "},
       {"2 1 2\n", ":1:1: topology.file: "},
       {"3 2 2\n", ":1:1: topology.file: leaves 1 hosts; at least two are needed"},
+      {"65538 1 2\n0\n", ":1:1: topology.file: more than 65536 hosts in all"},
+      {"4 2 3\n", ":1:1: topology.file: lists 0 switches; the first line says 2"},
       {"4 2 3\n0\n", ":2:1: topology.file: lists 1 switches; the first line says 2"},
       {"4 2 3\n0 0\n", ":2:3: topology.file: lists switch 0 twice"},
       {"4 2 3\n0 4\n", ":2:3: topology.file: "},

@@ -321,6 +321,29 @@ TEST(QueuePlanTest, RefusesTrimmingThatCannotWork) {
       HasSubstr("port.trim.when: admission needs a limit at outputs"));
 }
 
+TEST(QueuePlanTest, HeadersOfTrimmedPacketsAreInTheClassOfAcks) {
+  Traffic trims = kRdma;
+  trims.can_trim = true;
+  trims.control = 1;
+  EXPECT_THAT(Plan("{trim: {when: port}}", trims).Errors(),
+              HasSubstr("transport.control_priority: must be 0: headers of trimmed packets and "
+                        "ACKs share class 0"));
+}
+
+// Only trimming at a port has a threshold there.
+TEST(QueuePlanTest, LimitsQueuesWhereTheyAreTrimmed) {
+  Traffic trims = kRdma;
+  trims.can_trim = true;
+  const Channel channel{25_Gbps, 1_us};
+  EXPECT_EQ(Plan("{trim: {when: port, threshold: 9KB}}", trims)->TrimAt(channel).threshold, 9'000);
+  for (const std::string when : {"mark", "admission"}) {
+    const TrimLimits limits =
+        Plan("{buffer: 200KB, trim: {when: " + when + "}}", trims)->TrimAt(channel);
+    EXPECT_EQ(limits.threshold, kUnlimited) << when;
+    EXPECT_LT(limits.headers, kUnlimited) << when;
+  }
+}
+
 TEST(QueuePlanTest, WarnsOfWhatMaySurprise) {
   EXPECT_THAT(Plan("{pfc: {classes: [5]}}").Warnings(),
               ElementsAre(HasSubstr("port.pfc.classes: no packet belongs to these classes")));

@@ -187,4 +187,10 @@ TEST(IncastTest, RefusesWhatCannotBe) {
   EXPECT_THAT(errors("fan_in: 2, bytes_each: 2TB"), HasSubstr("transport can number"));
 }
 
+TEST(PermutationTest, OneLeafHasNoOtherRack) {
+  EXPECT_THAT(WorkloadErrors("{kind: permutation, size: 1KB, cross_rack: true}", StageOf(1, 4)),
+              HasSubstr("cross_rack: needs at least two leaves that have hosts"));
+  EXPECT_EQ(WorkloadErrors("{kind: permutation, size: 1KB, cross_rack: true}", StageOf(2, 4)), "");
+}
+
 }  // namespace heddle::patterns_test

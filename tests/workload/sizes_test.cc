@@ -218,12 +218,35 @@ TEST(SizeFormsTest, SayWhatIsWrong) {
       {"classes:-1:1:1:0", "negative"},
       {"mix:1.5:small:small", "not between 0 and 1"},
       {"mix:0.5:small", "no size distribution"},
+      {"mix:half:small:small", "is not a number"},
+      {"mix:0.5:smal:small", "no size distribution"},
       {"file:", "needs a path"},
       {"file:nowhere.cdf", "nowhere.cdf cannot be read: No such file"}};
   for (const auto& [text, message] : wrong) {
     EXPECT_NE(SizesError(text).find(message), std::string::npos)
         << text << ": " << SizesError(text);
   }
+}
+
+// Eight mixes may be within another.
+TEST(SizesTest, MixesAreNestedUpToEightDeep) {
+  const auto nested = [](int depth) {
+    std::string text;
+    for (int i = 0; i <= depth; ++i) text += "mix:0.5:small:";
+    return text + "small";
+  };
+  EXPECT_NE(Sizes(nested(8)), nullptr);
+  EXPECT_NE(SizesError(nested(9)).find("mix is nested too deep"), std::string::npos);
+}
+
+// A table with a mistake in each of 30 lines.
+TEST(SizesTest, NamesSomeOfManyMistakesOfATable) {
+  const TemporaryFolder folder;
+  std::string table;
+  for (int i = 0; i < 30; ++i) table += "many bytes\n";
+  const std::string error = SizesError("file:" + folder.Write("bad.cdf", table).string());
+  EXPECT_NE(error.find("bad.cdf: and "), std::string::npos) << error;
+  EXPECT_NE(error.find(" more mistakes"), std::string::npos) << error;
 }
 
 // Half of the sizes lie evenly between 1 and 501 bytes, the other half become 501.

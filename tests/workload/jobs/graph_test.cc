@@ -454,4 +454,34 @@ TEST(GraphProblemsTest, NamesRanksThatTakePartTwiceOrUncalledFor) {
                           "1:ar takes part in collective ar, whose ranks are 0, 2"));
 }
 
+TEST(GraphProblemsTest, NothingIsNegative) {
+  OperationGraph graph(2);
+  graph.AddSend(0, 1, -1);
+  graph.AddReceive(1, 0, 1);
+  graph.AddCompute(1, Duration{-1});
+  EXPECT_THAT(ProblemsOf(graph), ElementsAre("0:op0: is negative", "1:op1: is negative"));
+}
+
+// Sixteen names, of all that lack a partner; and no more problems than are asked for.
+TEST(GraphProblemsTest, NamesSomeOfManyMessages) {
+  for (const int sends : {16, 17}) {
+    OperationGraph graph(2);
+    std::string names;
+    for (int i = 0; i < sends; ++i) {
+      graph.AddSend(0, 1, 5, 7);
+      if (i < 16) names += (i > 0 ? ", op" : "op") + std::to_string(i);
+    }
+    if (sends > 16) names += ", ...";
+    EXPECT_THAT(ProblemsOf(graph),
+                ElementsAre(std::to_string(sends) +
+                            " sends from 0 to 1 with tag 7 have no recv: " + names));
+  }
+  OperationGraph graph(2);
+  for (int tag = 0; tag < 9; ++tag) graph.AddSend(0, 1, 5, tag);
+  EXPECT_EQ(GraphProblems(graph, 3).size(), 3u);
+  EXPECT_EQ(GraphProblems(graph, 9).size(), 9u);
+  for (int tag = 0; tag < 9; ++tag) graph.AddReceive(1, 0, 6, tag);
+  EXPECT_EQ(GraphProblems(graph, 3).size(), 3u);
+}
+
 }  // namespace heddle::graph_test

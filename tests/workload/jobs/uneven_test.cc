@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/command.h"
 #include "tests/support/timed_play.h"
 #include "workload/jobs/all_to_all.h"
 #include "workload/jobs/barrier.h"
@@ -21,6 +22,7 @@
 #include "workload/jobs/moe.h"
 #include "workload/jobs/nccl.h"
 #include "workload/jobs/rail_all_to_all.h"
+#include "workload/jobs/traffic_matrix.h"
 
 namespace heddle::uneven_test {
 
@@ -115,6 +117,24 @@ TEST(AllToAllTest, SendsWhatAMatrixSays) {
   EXPECT_EQ(totals.messages, 4);
   EXPECT_EQ(totals.bytes, 100);
   EXPECT_EQ(totals.largest, 40);
+}
+
+// Blanks around numbers, and lines that are blank, do not count.
+TEST(TrafficMatrixTest, ReadsRowsAndNamesMistakes) {
+  const TemporaryFolder folder;
+  FilesRead files;
+  const auto read = [&](const std::string& name, const std::string& text,
+                        Diagnostics& diagnostics) {
+    return ReadTrafficMatrix(folder.Write(name, text).string(), "matrix", files, diagnostics);
+  };
+  Diagnostics good;
+  const auto matrix = read("good.csv", "0, 10 ,  2\n\n3 ,0,4\n5,6,0\n", good);
+  ASSERT_TRUE(good.ok()) << good.Report();
+  EXPECT_EQ(*matrix, (std::vector<int64_t>{0, 10, 2, 3, 0, 4, 5, 6, 0}));
+  Diagnostics bad;
+  EXPECT_EQ(read("bad.csv", "0,\"1\"x\n1,y\n", bad), nullptr);
+  EXPECT_NE(bad.Report().find("bad.csv:1:1: "), std::string::npos) << bad.Report();
+  EXPECT_NE(bad.Report().find("bad.csv:2:1: "), std::string::npos) << bad.Report();
 }
 
 MoeSettings Experts(double skew, MoeSettings::Routing routing) {
