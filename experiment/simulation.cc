@@ -219,10 +219,11 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
 
 // Logs the remaining flows: those whose sender has not finished, and those whose receiver did not
 // know of that yet.
-void LogTheRest(Network& network, FlowRecorder& recorder) {
+void LogTheRest(Network& network, Time end, FlowRecorder& recorder) {
   std::vector<FlowRecord> senders;
   std::vector<FlowRecord> receivers;
   for (size_t h = 0; h < network.hosts(); ++h) {
+    network.host(h).CountPausesUnderWay(end);
     network.host(h).transport().CollectUnfinishedSenders(senders);
     network.host(h).transport().CollectUnfinishedReceivers(receivers);
   }
@@ -380,7 +381,7 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   result.stopped = !writable() || (options.stop != nullptr && options.stop->load());
   if (result.stopped) return result;
   network.CheckConservation();
-  LogTheRest(network, *recorders.front());
+  LogTheRest(network, result.end, *recorders.front());
   collector.Collect();
   result.notes = instruments.Finish(result.end);
   result.stopped = !writable();

@@ -212,9 +212,25 @@ void Host::Resume(NicLane& its, Endpoint& endpoint) {
   its.paused = false;
   if (its.empty()) return;
   its.since = now_;
+  CountBlocked(its, endpoint);
+}
+
+void Host::CountBlocked(const NicLane& its, Endpoint& endpoint) const {
   if (its.joins_again) endpoint.AddBlocked(its.sent, now_ - its.paused_since);
   for (size_t i = 0; i < its.ready.size(); ++i) {
     endpoint.AddBlocked(its.ready[i], now_ - its.paused_since);
+  }
+}
+
+void Host::CountPausesUnderWay(Time now) {
+  now_ = now;
+  for (Nic& nic : nics_) {
+    for (size_t i = 0; i < kLanes; ++i) {
+      NicLane& its = nic.lanes[i];
+      if (!its.paused) continue;
+      CountBlocked(its, *users_[i].endpoint);
+      its.paused_since = now;
+    }
   }
 }
 

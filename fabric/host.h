@@ -99,6 +99,10 @@ class Host final : public Node {
   };
   void SetFirstHops(FirstHops hops, Time now);
 
+  // Adds to waiting flows what of a pause has passed that has not ended yet. Call it between
+  // windows, before the senders of unfinished flows are collected.
+  void CountPausesUnderWay(Time now);
+
   RandomLoss& loss(PortIndex link) { return *loss_[link]; }  // Needs SetLoss() before.
 
   // The application's timer with this key fires at `at`, in a window that has not opened.
@@ -342,6 +346,7 @@ class Host final : public Node {
   void Pause(Nic& nic, unsigned classes, bool stop);
   void SetPauseEnd(Nic& nic, unsigned classes);
   void Resume(NicLane& its, Endpoint& endpoint);
+  void CountBlocked(const NicLane& its, Endpoint& endpoint) const;
   void WaitPaused(Nic& nic, NicLane& its, uint32_t slot);
   void NotePauses(Nic& nic);
   void LogPausesByClass(const Nic& nic);

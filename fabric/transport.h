@@ -53,7 +53,9 @@ class Endpoint {
   };
   virtual Tuple TupleOf(uint32_t slot) const = 0;
 
-  // For the time `blocked`, only the pause of its class kept the flow at `slot` from sending.
+  // For the time `blocked`, only the pause of its class kept the flow at `slot` from sending. If
+  // the flow begins to wait during a pause, it is told at once how much of the pause it has missed,
+  // as a negative time, and at the end how long the whole pause was.
   virtual void AddBlocked(uint32_t /*slot*/, Duration /*blocked*/) {}
 
   virtual size_t memory_bytes() const = 0;

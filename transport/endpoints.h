@@ -104,7 +104,11 @@ class Endpoints : public Transport, private Resequencer::Sink {
   }
 
   void AddBlocked(uint32_t slot, Duration blocked) final {
-    senders_.slots[FlowOf(slot)].AddBlocked(blocked);
+    if constexpr (kHasSubflows) {
+      senders_.slots[FlowOf(slot)].AddBlocked(SubflowOf(slot), blocked);
+    } else {
+      senders_.slots[slot].AddBlocked(blocked);
+    }
   }
 
   // A timer may outlive its flow; then it finds nothing.

@@ -35,6 +35,7 @@ void MpRdmaSender::Start(const FlowSpec& spec, uint32_t slot, Host& host,
   rtt_ = RttEstimator();
   rto_ = message_ = LazyTimer();
   record_ = SenderRecord{.packets = packets_};
+  blocked_ = BlockedTime{};
   flow_ = HostFlow{.id = spec.id,
                    .src = spec.src,
                    .dst = spec.dst,

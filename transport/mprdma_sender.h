@@ -20,6 +20,7 @@
 #include "fabric/host.h"
 #include "fabric/host_policy.h"
 #include "fabric/transport.h"
+#include "transport/blocked_time.h"
 #include "transport/flow_timers.h"
 #include "transport/judge.h"
 #include "transport/mprdma_settings.h"
@@ -47,7 +48,7 @@ class MpRdmaSender {
   FlowId id() const { return flow_.id; }
   const FlowSpec& spec() const { return spec_; }
   bool done() const { return record_.done != kNever; }
-  void AddBlocked(Duration blocked) { record_.pause_blocked += blocked; }
+  void AddBlocked(Duration blocked) { record_.pause_blocked += blocked_.Add(blocked); }
   double window() const { return window_; }  // In packets.
   bool recovering() const { return recovering_; }
   FlowState state() const;
@@ -117,6 +118,7 @@ class MpRdmaSender {
   HostFlow flow_;
   FlowSpec spec_;
   SenderRecord record_;
+  BlockedTime blocked_;
   RetransmissionJudge judge_;
 };
 

@@ -60,6 +60,7 @@ void MptcpSender::Start(const FlowSpec& spec, uint32_t slot, Host& host,
            shared.tcp.settings.rwnd.has_value();
   done_ = kNever;
   pause_blocked_ = Duration{0};
+  blocked_from_ = blocked_until_ = host.now();
   coupling_.windows.clear();
   coupling_.is_stale = true;
   if (!subflows_) subflows_ = std::make_unique<Subflow[]>(shared.subflows());
@@ -79,6 +80,7 @@ void MptcpSender::Prepare(uint32_t end) {
     subflow.reinjected.clear();
     subflow.first = subflow.next = 0;
     subflow.penalised = Time{-kNever.ps / 2};
+    subflow.blocked = BlockedTime{};
     subflow.tcp.StartSubflow(SubflowSpec(spec_, count_), SubflowId(slot_, count_), *host_,
                              shared_->TcpOf(count_), *this, count_,
                              sprays(count_) ? nullptr : &coupling_);
@@ -359,6 +361,22 @@ FlowState MptcpSender::state() const {
   const int64_t mss = shared_->tcp.sizes.mss;
   state.acked = std::min(int64_t{data_una_} * mss, spec_.size);
   return state;
+}
+
+// Subflows wait for the same pause together, and it counts once.
+void MptcpSender::AddBlocked(uint32_t subflow, Duration blocked) {
+  const Duration waited = subflows_[subflow].blocked.Add(blocked);
+  if (waited == Duration{0}) return;
+  const Time now = host_->now();
+  const Time from = now - waited;
+  if (from >= blocked_until_) {
+    pause_blocked_ += waited;
+    blocked_from_ = from;
+  } else {
+    pause_blocked_ += now - blocked_until_ + std::max(blocked_from_ - from, Duration{0});
+    blocked_from_ = std::min(blocked_from_, from);
+  }
+  blocked_until_ = now;
 }
 
 size_t MptcpSender::memory_bytes() const {

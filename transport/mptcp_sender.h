@@ -21,6 +21,7 @@
 
 #include "core/ring.h"
 #include "core/subflow_id.h"
+#include "transport/blocked_time.h"
 #include "transport/mptcp_settings.h"
 #include "transport/tcp_sender.h"
 
@@ -76,7 +77,7 @@ class MptcpSender final : private SubflowSource {
   FlowId id() const { return spec_.id; }
   const FlowSpec& spec() const { return spec_; }
   bool done() const { return done_ != kNever; }
-  void AddBlocked(Duration blocked) { pause_blocked_ += blocked; }
+  void AddBlocked(uint32_t subflow, Duration blocked);
   FlowState state() const;
   size_t memory_bytes() const;
 
@@ -93,6 +94,7 @@ class MptcpSender final : private SubflowSource {
     Ring<uint32_t> reinjected;  // Its data that waits to be sent on another subflow.
     uint32_t next = 0;          // Redundant: the next data that it sends.
     Time penalised{-kNever.ps / 2};
+    BlockedTime blocked;
   };
 
   // Those that have been prepared; MMPTCP's others are not before they open.
@@ -148,7 +150,9 @@ class MptcpSender final : private SubflowSource {
   const MptcpShared* shared_ = nullptr;
   FlowSpec spec_;
   Time done_ = kNever;
-  Duration pause_blocked_{0};
+  Duration pause_blocked_{0};  // By pauses that subflows share, once.
+  Time blocked_from_;          // The last of these intervals.
+  Time blocked_until_;
   SenderRecord record_;
   Coupling coupling_;
 };

@@ -31,6 +31,7 @@ void RoceSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Ro
   rtt_ = RttEstimator();
   rto_ = pace_ = control_timer_ = LazyTimer();
   record_ = SenderRecord{.packets = packets_};
+  blocked_ = BlockedTime{};
   flow_ = HostFlow{.id = spec.id,
                    .src = spec.src,
                    .dst = spec.dst,

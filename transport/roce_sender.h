@@ -20,6 +20,7 @@
 #include "fabric/host.h"
 #include "fabric/host_policy.h"
 #include "fabric/transport.h"
+#include "transport/blocked_time.h"
 #include "transport/flow_timers.h"
 #include "transport/judge.h"
 #include "transport/rate_control.h"
@@ -68,7 +69,7 @@ class RoceSender {
   FlowId id() const { return flow_.id; }
   const FlowSpec& spec() const { return spec_; }
   bool done() const { return record_.done != kNever; }
-  void AddBlocked(Duration blocked) { record_.pause_blocked += blocked; }
+  void AddBlocked(Duration blocked) { record_.pause_blocked += blocked_.Add(blocked); }
   const RateState& rate() const { return rate_; }
   uint32_t in_flight() const { return end_ - una_; }
   FlowState state() const;
@@ -155,6 +156,7 @@ class RoceSender {
   HostFlow flow_;
   FlowSpec spec_;
   SenderRecord record_;
+  BlockedTime blocked_;
   RetransmissionJudge judge_;
 };
 

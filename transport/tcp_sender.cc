@@ -64,6 +64,7 @@ void TcpSender::Prepare(const FlowSpec& spec, uint32_t slot, Host& host, const T
   subflow_ = syn_exchange_ = 0;
   syn_exchanges_ = 1;
   record_ = SenderRecord{.packets = segments_};
+  blocked_ = BlockedTime{};
   flow_ = HostFlow{.id = spec.id,
                    .src = spec.src,
                    .dst = spec.dst,

@@ -19,6 +19,7 @@
 #include "fabric/host.h"
 #include "fabric/host_policy.h"
 #include "fabric/transport.h"
+#include "transport/blocked_time.h"
 #include "transport/flow_timers.h"
 #include "transport/judge.h"
 #include "transport/rtt.h"
@@ -139,7 +140,7 @@ class TcpSender {
   FlowId id() const { return flow_.id; }
   const FlowSpec& spec() const { return spec_; }
   bool done() const { return record_.done != kNever; }
-  void AddBlocked(Duration blocked) { record_.pause_blocked += blocked; }
+  void AddBlocked(Duration blocked) { record_.pause_blocked += blocked_.Add(blocked); }
   double cwnd() const { return window_.cwnd; }
   const CongestionWindow& window() const { return window_; }
   FlowState state() const;
@@ -233,6 +234,7 @@ class TcpSender {
   HostFlow flow_;
   FlowSpec spec_;
   SenderRecord record_;
+  BlockedTime blocked_;
   RetransmissionJudge judge_;
   std::unique_ptr<TcpExtensions> extra_;  // Null if no option needs it.
 };

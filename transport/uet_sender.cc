@@ -35,6 +35,7 @@ void UetSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Uet
   rto_ = probe_ = LazyTimer();
   rtt_ = RttEstimator();
   record_ = SenderRecord{.packets = packets_};
+  blocked_ = BlockedTime{};
   flow_ = HostFlow{.id = spec.id,
                    .src = spec.src,
                    .dst = spec.dst,

@@ -26,6 +26,7 @@
 #include "fabric/host.h"
 #include "fabric/host_policy.h"
 #include "fabric/transport.h"
+#include "transport/blocked_time.h"
 #include "transport/flow_timers.h"
 #include "transport/judge.h"
 #include "transport/nscc.h"
@@ -70,7 +71,7 @@ class UetSender {
   FlowId id() const { return flow_.id; }
   const FlowSpec& spec() const { return spec_; }
   bool done() const { return record_.done != kNever; }
-  void AddBlocked(Duration blocked) { record_.pause_blocked += blocked; }
+  void AddBlocked(Duration blocked) { record_.pause_blocked += blocked_.Add(blocked); }
   const Nscc& control() const { return control_; }
   int64_t in_flight() const { return in_flight_; }
   bool recovering() const { return recovering_; }
@@ -206,6 +207,7 @@ class UetSender {
   std::vector<HostFlow> other_links_;  // For links 1, 2, ..., if packets take several.
   FlowSpec spec_;
   SenderRecord record_;
+  BlockedTime blocked_;
   RetransmissionJudge judge_;
 };
 

@@ -177,6 +177,55 @@ TEST(PauseTest, LetsTwoSendersShareEvenly) {
   }
 }
 
+// A flow counts the time in which its NIC is paused and it has something to send, whatever its
+// transport is.
+TEST(PauseTest, FlowsOfAllTransportsCountThePausesOfTheirNics) {
+  for (const std::string kind :
+       {"{kind: tcp, ecn: off", "{kind: dctcp", "{kind: mptcp, subflows: 2", "{kind: mprdma",
+        "{kind: uet", "{kind: rocev2, cc: none"}) {
+    SCOPED_TRACE(kind);
+    Lab lab({.graph = Star(3, k100G),
+             .transport = kind + ", priority: 3}",
+             .port = "{buffer: unlimited, marking: step, ecn_above: unlimited, pfc: {classes: [3], "
+                     "xoff: 20KB}}"});
+    lab.AddFlow(1, 0, 3'000'000);
+    lab.AddFlow(2, 0, 3'000'000);
+    lab.Run(Time{} + 50_ms);
+    for (const HostId sender : {HostId{1}, HostId{2}}) {
+      Duration blocked{0};
+      for (const Network::Egress& egress : lab.network().egresses()) {
+        if (egress.vertex != lab.HostVertex(sender)) continue;
+        blocked = lab.network().PausesOf(egress, lab.end()).blocked;
+      }
+      EXPECT_GT(blocked, 20_us);
+      EXPECT_NEAR(Seconds(lab.Record(sender - 1).sender.pause_blocked), Seconds(blocked), 20e-6);
+    }
+  }
+}
+
+// Some flows begin to wait during a pause that lasts until the run is cut off.
+TEST(PauseTest, UnfinishedFlowsCountThePauseUnderWay) {
+  int paused = 0;
+  for (const std::string t_max : {"300us", "333us", "371us", "411us"}) {
+    const FinishedRun run = RunExperiment(ExperimentFrom(
+        "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 8, port: {buffer: "
+        "unlimited, ecn_above: unlimited, marking: step, pfc: {classes: [3], xoff: 20KB}}}\n"
+        "transport: {kind: rocev2, cc: none}\nlb: ecmp\n"
+        "workload: [{kind: incast, fan_in: 14, bytes_each: 300KB, queries: 20, period: 37us}]\n"
+        "measure: {warm_up: 0ps, unfinished: inf, t_max: " +
+        t_max + "}\n"));
+    EXPECT_GT(run.result.unfinished, 0);
+    const CsvTable flows(run.files.flows);
+    for (size_t f = 0; f < flows.rows.size(); ++f) {
+      const double blocked_ns = flows.Real(f, "pause_blocked_ns");
+      EXPECT_GE(blocked_ns, 0) << f;
+      EXPECT_LE(blocked_ns * 1e3, run.result.end.ps - flows.Integer(f, "start_ps")) << f;
+      paused += blocked_ns > 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(paused, 300);
+}
+
 // --- Who is hit: S9 ---
 
 // Hosts 0 and 1 on the first switch, 2..5 on the second. 1, 4 and 5 send to 3; 0 sends to 2 and

@@ -200,6 +200,19 @@ void CheckLinks(const FinishedRun& run, Complaints& complaints) {
 }
 
 // Without a background there is no udp.csv, nor a datagram.
+// Pauses block a flow for no longer than it lasts.
+void CheckPauses(const FinishedRun& run, Complaints& complaints) {
+  const CsvTable flows(run.files.flows);
+  for (size_t f = 0; f < flows.rows.size(); ++f) {
+    const double blocked_ns = flows.Real(f, "pause_blocked_ns");
+    const int64_t start = flows.Integer(f, "start_ps");
+    const int64_t end =
+        flows.At(f, "tx_done_ps").empty() ? run.result.end.ps : flows.Integer(f, "tx_done_ps");
+    complaints.Expect(blocked_ns >= 0 && blocked_ns * 1e3 <= static_cast<double>(end - start) + 1,
+                      "flow {}: blocked by pauses for {} ns", f, blocked_ns);
+  }
+}
+
 void CheckBackground(const FinishedRun& run, Complaints& complaints) {
   const CsvTable udp(run.files.udp.empty() ? "source\n" : run.files.udp);
   int64_t sent = 0;
@@ -330,6 +343,7 @@ Verdict Check(const std::string& yaml, bool is_tame) {
     CheckCounts(experiment, run, complaints);
     CheckLinks(run, complaints);
     CheckBackground(run, complaints);
+    CheckPauses(run, complaints);
     if (is_tame) {
       // IRN's recovery ends when all that had been sent at its beginning has arrived. A later
       // packet that it has sent again may be on its way then, and the next recovery begins with it.
