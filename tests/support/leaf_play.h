@@ -4,12 +4,15 @@
 
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <ostream>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,6 +21,7 @@
 #include "core/random.h"
 #include "core/units.h"
 #include "tests/support/lb_bench.h"
+#include "tests/support/lb_control.h"
 
 namespace heddle {
 
@@ -29,7 +33,8 @@ struct LiveUplinks {
   bool Has(PortIndex port) const { return std::ranges::count(ports, port) > 0; }
 };
 
-// What a leaf still knows of its uplinks. It hears of routes with the packets that it chooses for.
+// Tells a model which measurements the leaf forgets. The leaf hears of routes only with the packets
+// that it chooses for.
 class PlainRoutes {
  public:
   // A packet to `leaf` is chosen for. Calls `forget(port)` for each uplink that may have failed
@@ -48,6 +53,35 @@ class PlainRoutes {
   std::map<uint16_t, uint32_t> seen_;
 };
 
+// Which paths the leaf has, and whether packets name them.
+struct LeafRules {
+  std::string name;
+  std::string settings = {};
+  int tiers = 2;
+  uint16_t above = 1;    // Uplinks of a switch above.
+  bool is_near = false;  // The other leaves share those switches.
+
+  static constexpr uint16_t kUplinks = 4;
+  static constexpr uint16_t kLeaves = 3;  // Leaf 0 is the one under test.
+
+  uint16_t paths() const { return is_near ? kUplinks : static_cast<uint16_t>(kUplinks * above); }
+  int links() const { return tiers == 2 || is_near ? 2 : 4; }
+};
+inline std::ostream& operator<<(std::ostream& os, const LeafRules& rules) {
+  return os << rules.name;
+}
+
+// "{kind: flb, gap_tick: 1us}"; `more` may be empty.
+inline std::string SettingsWith(const std::string& usual, const std::string& more) {
+  return "{" + usual + (more.empty() ? "" : ", " + more) + "}";
+}
+
+// Expects that the leaf has taken one of the paths, or ports, that a model allows.
+inline void ExpectAllowed(const std::set<uint16_t>& allowed, uint16_t taken) {
+  EXPECT_TRUE(allowed.contains(taken))
+      << fmt::format("{}, not {}", taken, fmt::join(allowed, " or "));
+}
+
 class LeafPlay {
  public:
   LeafPlay(std::string_view settings, const LbSwitch::Shape& shape, uint64_t seed)
@@ -60,6 +94,16 @@ class LeafPlay {
   uint16_t Below(uint32_t n) { return static_cast<uint16_t>(rng_.Below(n)); }
   bool OneIn(uint32_t n) { return rng_.Below(n) == 0; }
   PortIndex AnyUplink() { return Below(uplinks_); }
+  uint16_t AnyOtherLeaf() { return 1 + Below(LeafRules::kLeaves - 1u); }
+
+  // Flows 2, 4, ... go to leaf 1, the others to leaf 2.
+  static uint16_t LeafOf(FlowId flow) { return flow % 2 == 0 ? 1 : 2; }
+  static Packet PacketOf(FlowId flow, uint32_t payload = 1460) {
+    Packet packet = LbPacket(flow, payload);
+    packet.flow = flow;
+    packet.dst = LeafOf(flow);
+    return packet;
+  }
 
   // Two uplinks live at least. The leaf hears of the change with the next packet that it chooses
   // for: send one at once.
@@ -90,6 +134,24 @@ class LeafPlay {
       decision = policy.OnPacket(view, packet, in_port, {1, 1, {&uplinks_, 1}});
     });
     return decision.kind == Decision::Kind::kForward;
+  }
+
+  // A control packet of `from`, about a flow of this leaf, arrives. The leaf takes it.
+  template <class Header>
+  void Control(const Header& header, FlowId flow, uint16_t from) {
+    Packet packet = ControlPacket(header, flow);
+    packet.src = from;
+    packet.tuple_hash = LbPacket(flow).tuple_hash;
+    EXPECT_FALSE(Deliver(packet));
+  }
+
+  // Fewer than `most` packets begin to wait at an uplink.
+  void FillAnUplink(uint32_t most) {
+    const PortIndex port = AnyUplink();
+    const int packets = Below(most);
+    leaf.At(now, [&](SwitchView& view, SwitchPolicy&) {
+      for (int i = 0; i < packets; ++i) view.SendControl(LbPacket(99), port);
+    });
   }
 
   LbSwitch leaf;

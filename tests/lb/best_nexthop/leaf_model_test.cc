@@ -25,8 +25,7 @@ constexpr Duration kTick = 10_us;  // Events are at multiples, so gaps often equ
 constexpr Duration kGap = 50_us;
 constexpr Duration kStale = 120_us;
 constexpr Duration kFlowAge = 10 * kGap;  // No flow is forgotten sooner.
-constexpr uint16_t kUplinks = 4;
-constexpr uint16_t kLeaves = 3;  // Leaf 0 is the one under test.
+constexpr uint16_t kUplinks = LeafRules::kUplinks;
 
 struct Telemetry {
   int64_t latency_us = 0;
@@ -60,8 +59,7 @@ class Model {
     const bool is_known = its.port && now - its.seen <= kFlowAge;
     const bool stays = is_known && live.Has(*its.port) && now - its.left <= kGap;
     const Ports allowed = stays ? Ports{*its.port} : Best(leaf, live, now);
-    EXPECT_TRUE(allowed.contains(port))
-        << fmt::format("port {}, not {}", port, fmt::join(allowed, " or "));
+    ExpectAllowed(allowed, port);
     if (!stays) {
       ++flowlets;
       reroutes += is_known && *its.port != port ? 1 : 0;
@@ -116,7 +114,7 @@ class Model {
 class Play {
  public:
   Play(const std::string& settings, bool queues, uint64_t seed)
-      : queues_(queues), play_(settings, {.remote_leaves = kLeaves - 1}, seed) {}
+      : queues_(queues), play_(settings, {.remote_leaves = LeafRules::kLeaves - 1}, seed) {}
 
   void Step() {
     play_.now += kTick * play_.Below(3);
@@ -125,7 +123,7 @@ class Play {
     if (play_.OneIn(3)) {
       Learn();
     } else if (queues_ && play_.OneIn(8)) {
-      Fill();
+      play_.FillAnUplink(400);  // Up to 50 us.
     } else {
       if (play_.OneIn(30)) play_.ChangeRoutes();
       for (int i = 0; i < 3; ++i) Send();
@@ -146,7 +144,7 @@ class Play {
     const Telemetry told{kLatencies[play_.Below(4)], kQueues[play_.Below(4)],
                          kUtilisations[play_.Below(4)]};
     Packet packet = LbPacket(7);
-    packet.src = static_cast<HostId>(1 + play_.Below(kLeaves - 1));
+    packet.src = play_.AnyOtherLeaf();
     packet.dst = 0;
     packet.SetScheme(
         IntFields(1_us * told.latency_us, told.queue, static_cast<double>(told.utilisation)));
@@ -154,19 +152,9 @@ class Play {
     EXPECT_TRUE(play_.Deliver(packet, port));
     model_.Learn(packet.src, port, told, play_.now);
   }
-  // Up to 50 us of packets begin to wait at an uplink.
-  void Fill() {
-    const PortIndex port = play_.AnyUplink();
-    const int packets = play_.Below(400);
-    play_.leaf.At(play_.now, [&](SwitchView& view, SwitchPolicy&) {
-      for (int i = 0; i < packets; ++i) view.SendControl(LbPacket(99), port);
-    });
-  }
   void Send() {
     const FlowId flow = 1 + play_.Below(8);
-    Packet packet = LbPacket(flow);
-    packet.flow = flow;
-    packet.dst = static_cast<HostId>(1 + flow % 2);
+    const Packet packet = LeafPlay::PacketOf(flow);
     SCOPED_TRACE(fmt::format("flow {}", flow));
     const PortIndex port = play_.leaf.PortFor(packet, play_.now, play_.live.ports);
     Duration wait{0};
@@ -181,17 +169,15 @@ class Play {
 };
 
 // Ranges are those of Telemetry.
-std::string Settings(const std::string& more) {
-  return "{kind: best_nexthop, probes: false, gap: 50us, stale: 120us, table_age: 100us, "
-         "latency_range: 100us, queue_range: 50, utilisation_range: 64, " +
-         more + "}";
-}
+const std::string kSettings =
+    "kind: best_nexthop, probes: false, gap: 50us, stale: 120us, table_age: 100us, "
+    "latency_range: 100us, queue_range: 50, utilisation_range: 64";
 
 void Compare(const std::string& more, bool queues) {
   int64_t reroutes = 0;
   int64_t unknowing = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    Play play(Settings(more), queues, seed);
+    Play play(SettingsWith(kSettings, more), queues, seed);
     for (int step = 0; step < 2'000; ++step) {
       play.Step();
       ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed;

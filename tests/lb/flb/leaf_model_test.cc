@@ -20,7 +20,6 @@
 
 #include "lb/flb/header.h"
 #include "tests/support/lb_bench.h"
-#include "tests/support/lb_control.h"
 #include "tests/support/leaf_play.h"
 
 namespace heddle::flb_leaf_model_test {
@@ -29,22 +28,17 @@ constexpr Duration kFlowAge = 200_us;
 constexpr Duration kHeldAge = 600_us;
 constexpr Duration kRoundTrip = 20_us;
 constexpr Duration kUnsure = 2_ns;
-constexpr uint16_t kUplinks = 4;
-constexpr uint16_t kLeaves = 3;  // Leaf 0 is the one under test.
+constexpr uint16_t kUplinks = LeafRules::kUplinks;
+constexpr uint16_t kLeaves = LeafRules::kLeaves;
 
 struct Rules {
-  std::string name;
-  std::string settings = {};
-  int tiers = 2;
-  uint16_t above = 1;    // Uplinks of a switch above.
-  bool is_near = false;  // The other leaves share those switches.
+  LeafRules leaf;
   bool above_least = false;
   std::optional<Duration> tick = {};
 
-  uint16_t paths() const { return is_near ? kUplinks : static_cast<uint16_t>(kUplinks * above); }
-  int links() const { return tiers == 2 || is_near ? 2 : 4; }
+  uint16_t paths() const { return leaf.paths(); }
 };
-std::ostream& operator<<(std::ostream& os, const Rules& rules) { return os << rules.name; }
+std::ostream& operator<<(std::ostream& os, const Rules& rules) { return os << rules.leaf; }
 
 class Model {
  public:
@@ -75,8 +69,7 @@ class Model {
     const bool is_placed = before && live.Has(before->path % kUplinks);
     const Paths allowed =
         is_placed ? Stay(leaf, *before, Alive(live), now) : Begin(leaf, Alive(live));
-    EXPECT_TRUE(allowed.contains(path))
-        << fmt::format("path {}, not {}", path, fmt::join(allowed, " or "));
+    ExpectAllowed(allowed, path);
     if (!is_placed) given_[path] = ++begun_;
     reroutes += before && before->path != path ? 1 : 0;
     moved += is_placed && before->path != path ? 1 : 0;
@@ -105,7 +98,7 @@ class Model {
     }
     return alive;
   }
-  // Those alike within what stamps cannot tell.
+  // Returns the fastest paths: stamps cannot tell which of them is faster.
   Paths Fastest(uint16_t leaf, Paths among) const {
     Duration least = delays_.at({leaf, *among.begin()});
     for (const uint16_t path : among) least = std::min(least, delays_.at({leaf, path}));
@@ -151,15 +144,14 @@ constexpr Duration kPropagation[kUplinks] = {2_us, 2_us, 3_us, 2_us};
 
 Duration Model::Idle(PortIndex port) const {
   constexpr int64_t kPacket = 1'524;
-  const int64_t per_byte = kUp[port] + kLast[port] + kLeast[port] * (rules_.links() - 2);
+  const int64_t per_byte = kUp[port] + kLast[port] + kLeast[port] * (rules_.leaf.links() - 2);
   return kPropagation[port] + Duration{kPacket * per_byte};
 }
 
-std::string SettingsOf(const Rules& rules) {
-  return fmt::format("{{kind: flb, table_age: 200us, held_age: 600us{}{}}}",
-                     rules.settings.empty() ? "" : ", ", rules.settings);
+std::string SettingsOf(const LeafRules& rules) {
+  return SettingsWith("kind: flb, table_age: 200us, held_age: 600us", rules.settings);
 }
-LbSwitch::Shape ShapeOf(const Rules& rules) {
+LbSwitch::Shape ShapeOf(const LeafRules& rules) {
   const auto rate = [](int64_t ps_per_byte) { return BitRate{8'000'000'000'000 / ps_per_byte}; };
   LbSwitch::Shape shape{.uplinks = {},
                         .remote_leaves = kLeaves - 1,
@@ -175,30 +167,18 @@ LbSwitch::Shape ShapeOf(const Rules& rules) {
   return shape;
 }
 
-uint16_t LeafOf(FlowId flow) { return flow % 2 == 0 ? 1 : 2; }
-
 // Returns the path that the next packet of the flow takes. In two tiers packets do not name it.
-uint16_t PathOf(FlowId flow, const Rules& rules, LeafPlay& play) {
-  Packet packet = LbPacket(flow);
-  packet.flow = flow;
-  packet.dst = LeafOf(flow);
-  const auto [sent, port] = play.Send(packet);
+uint16_t PathOf(FlowId flow, const LeafRules& rules, LeafPlay& play) {
+  const auto [sent, port] = play.Send(LeafPlay::PacketOf(flow));
   if (rules.above == 1) return port;
   EXPECT_EQ(sent.path % kUplinks, port);
   return sent.path;
 }
 
-void Control(const FlbControl& control, FlowId flow, uint16_t leaf, LeafPlay& play) {
-  Packet packet = ControlPacket(control, flow);
-  packet.src = leaf;
-  packet.tuple_hash = LbPacket(flow).tuple_hash;
-  EXPECT_FALSE(play.Deliver(packet));
-}
-
 class Play {
  public:
   Play(const Rules& rules, uint64_t seed)
-      : rules_(rules), play_(SettingsOf(rules), ShapeOf(rules), seed), model_(rules) {}
+      : rules_(rules), play_(SettingsOf(rules.leaf), ShapeOf(rules.leaf), seed), model_(rules) {}
 
   void Step() {
     if (!play_.OneIn(3)) play_.now += 1_ns * play_.Below(2'000);
@@ -218,16 +198,17 @@ class Play {
  private:
   // Delays differ by a little less or more than what counts, or by about a gap.
   void Learn() {
-    const uint16_t leaf = static_cast<uint16_t>(1 + play_.Below(kLeaves - 1));
+    const uint16_t leaf = play_.AnyOtherLeaf();
     const uint16_t path = play_.Below(rules_.paths() + 1u);
     const int32_t ns = 2'000 + (play_.OneIn(2) ? play_.Below(5'000) : 0) + play_.Below(6);
-    Control({FlbControl::kDelay, static_cast<uint8_t>(path), 0, ns}, 0, leaf, play_);
+    play_.Control(FlbControl{FlbControl::kDelay, static_cast<uint8_t>(path), 0, ns}, 0, leaf);
     model_.Learn(leaf, path, 1_ns * ns);
   }
   void Send() {
     const FlowId flow = 1 + play_.Below(10);
     SCOPED_TRACE(fmt::format("flow {}", flow));
-    model_.OnPacket(flow, LeafOf(flow), play_.live, play_.now, PathOf(flow, rules_, play_));
+    model_.OnPacket(flow, LeafPlay::LeafOf(flow), play_.live, play_.now,
+                    PathOf(flow, rules_.leaf, play_));
   }
 
   const Rules rules_;
@@ -250,20 +231,20 @@ TEST_P(FlbLeafModelTest, ChoosesAsThePlainModelDoes) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, FlbLeafModelTest,
-    testing::Values(Rules{.name = "TwoTiers"},
-                    Rules{
-                        .name = "AboveLeast", .settings = "compare: queueing", .above_least = true},
-                    Rules{.name = "Ticks", .settings = "gap_tick: 1us", .tick = 1_us},
-                    Rules{.name = "WholePaths", .tiers = 3, .above = 3},
-                    Rules{.name = "Near", .tiers = 3, .above = 3, .is_near = true}),
-    [](const auto& its) { return its.param.name; });
+    testing::Values(Rules{.leaf = {.name = "TwoTiers"}},
+                    Rules{.leaf = {.name = "AboveLeast", .settings = "compare: queueing"},
+                          .above_least = true},
+                    Rules{.leaf = {.name = "Ticks", .settings = "gap_tick: 1us"}, .tick = 1_us},
+                    Rules{.leaf = {.name = "WholePaths", .tiers = 3, .above = 3}},
+                    Rules{.leaf = {.name = "Near", .tiers = 3, .above = 3, .is_near = true}}),
+    [](const auto& its) { return its.param.leaf.name; });
 
 // --- Isolation ---
 
-// Whether flows keep apart, and how many uplinks are for those that are isolated.
+// Checks that flows keep apart, and that isolated ones have as many uplinks as they need.
 class IsolationPlay {
  public:
-  IsolationPlay(const Rules& rules, bool by_leaf, uint64_t seed)
+  IsolationPlay(const LeafRules& rules, bool by_leaf, uint64_t seed)
       : rules_(rules), by_leaf_(by_leaf), play_(SettingsOf(rules), ShapeOf(rules), seed) {}
 
   void Round() {
@@ -289,7 +270,7 @@ class IsolationPlay {
   };
 
   int64_t isolated_uplinks() const { return play_.leaf.Count("isolated_ports"); }
-  uint16_t ScopeOf(FlowId flow) const { return by_leaf_ ? LeafOf(flow) : 0; }
+  uint16_t ScopeOf(FlowId flow) const { return by_leaf_ ? LeafPlay::LeafOf(flow) : 0; }
 
   // Each flow has the n-th part of a link. One uplink at least remains for others.
   int64_t Needed() const {
@@ -305,13 +286,13 @@ class IsolationPlay {
   void Notify() {
     const FlowId flow = AnyFlow();
     if (play_.OneIn(3)) {
-      Control({FlbControl::kReleased, 0, 0, 0}, flow, LeafOf(flow), play_);
+      play_.Control(FlbControl{FlbControl::kReleased, 0, 0, 0}, flow, LeafPlay::LeafOf(flow));
       flows_.erase(flow);
       return;
     }
     const int there = 1 + play_.Below(6);
-    Control({FlbControl::kCongested, 0, static_cast<uint16_t>(there), 0}, flow, LeafOf(flow),
-            play_);
+    play_.Control(FlbControl{FlbControl::kCongested, 0, static_cast<uint16_t>(there), 0}, flow,
+                  LeafPlay::LeafOf(flow));
     flows_[flow] = {there, play_.now};
   }
 
@@ -341,7 +322,7 @@ class IsolationPlay {
   }
   FlowId AnyFlow() { return 1 + play_.Below(24); }
 
-  const Rules rules_;
+  const LeafRules rules_;
   const bool by_leaf_;
   LeafPlay play_;
   std::map<FlowId, Isolated> flows_;
@@ -351,7 +332,7 @@ class IsolationPlay {
 TEST_P(FlbLeafModelTest, FlowsThatAreIsolatedKeepToAsFewUplinksAsTheyNeed) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const bool by_leaf = seed % 2 == 0;
-    Rules rules = GetParam();
+    LeafRules rules = GetParam().leaf;
     if (by_leaf) rules.settings += rules.settings.empty() ? "scope: path" : ", scope: path";
     IsolationPlay play(rules, by_leaf, seed);
     for (int round = 0; round < 200 && !HasFailure(); ++round) play.Round();

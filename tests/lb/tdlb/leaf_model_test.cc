@@ -17,7 +17,6 @@
 
 #include "lb/tdlb/control.h"
 #include "tests/support/lb_bench.h"
-#include "tests/support/lb_control.h"
 #include "tests/support/leaf_play.h"
 
 namespace heddle::tdlb_leaf_model_test {
@@ -28,21 +27,17 @@ constexpr Duration kFlowAge = 600_us;
 constexpr Duration kNoticeAge = 250_us;
 constexpr Duration kStale = 400_us;
 constexpr Duration kPacketTime = 300_ns;  // 1500 bytes at 40 Gbps, the slowest uplink.
-constexpr uint16_t kUplinks = 4;
-constexpr uint16_t kLeaves = 3;  // Leaf 0 is the one under test.
+constexpr uint16_t kUplinks = LeafRules::kUplinks;
+constexpr uint16_t kLeaves = LeafRules::kLeaves;
 
 struct Rules {
-  std::string name;
-  std::string settings = {};
-  int tiers = 2;
-  uint16_t above = 1;    // Uplinks of a switch above.
-  bool is_near = false;  // The other leaves share those switches.
+  LeafRules leaf;
   bool by_delay = true;  // Where a new flow begins.
   bool always = false;   // Flows leave paths that are not marked, too.
 
-  uint16_t paths() const { return is_near ? kUplinks : static_cast<uint16_t>(kUplinks * above); }
+  uint16_t paths() const { return leaf.paths(); }
 };
-std::ostream& operator<<(std::ostream& os, const Rules& rules) { return os << rules.name; }
+std::ostream& operator<<(std::ostream& os, const Rules& rules) { return os << rules.leaf; }
 
 class Model {
  public:
@@ -99,8 +94,7 @@ class Model {
         is_known ? std::optional(found->second.path) : std::nullopt;
     const bool is_placed = before && live.Has(*before % kUplinks);
     const Paths allowed = Allowed(flow, leaf, live, now, is_placed ? before : std::nullopt);
-    EXPECT_TRUE(allowed.contains(path))
-        << fmt::format("path {}, not {}", path, fmt::join(allowed, " or "));
+    ExpectAllowed(allowed, path);
     reroutes += before && *before != path ? 1 : 0;
     if (begins_) given_[path] = ++begun;
     flows_[flow] = {path, now};
@@ -181,7 +175,7 @@ class Model {
     std::erase_if(among, [&](uint16_t path) { return CostOf(leaf, path, now) != least; });
     return among;
   }
-  // Of the paths alike within a packet's time, the one where a flow began longest ago.
+  // Returns, of the paths alike within a packet's time, the one where a flow began longest ago.
   Paths First(uint16_t leaf, Paths among, Time now) {
     begins_ = true;
     const Cost least = CostOf(leaf, *Best(leaf, among, now).begin(), now);
@@ -207,7 +201,9 @@ class Model {
 class Play {
  public:
   Play(const Rules& rules, uint64_t seed)
-      : rules_(rules), play_(Settings(rules.settings), ShapeOf(rules), seed), model_(rules) {}
+      : rules_(rules),
+        play_(SettingsWith(kSettings, rules.leaf.settings), ShapeOf(rules.leaf), seed),
+        model_(rules) {}
 
   void Step() {
     play_.now += kTick * play_.Below(2);
@@ -227,60 +223,46 @@ class Play {
   const Model& model() const { return model_; }
 
  private:
-  static std::string Settings(const std::string& more) {
-    return fmt::format(
-        "{{kind: tdlb, stale: 400us, table_age: 600us, notification_age: 250us{}{}}}",
-        more.empty() ? "" : ", ", more);
-  }
-  static LbSwitch::Shape ShapeOf(const Rules& rules) {
+  static constexpr const char* kSettings =
+      "kind: tdlb, stale: 400us, table_age: 600us, notification_age: 250us";
+
+  static LbSwitch::Shape ShapeOf(const LeafRules& rules) {
     LbSwitch::Shape shape{
         .uplinks = {100_Gbps, 40_Gbps, 100_Gbps, 100_Gbps},
         .remote_leaves = kLeaves - 1,
         .fabric = {.tiers = rules.tiers, .leaf_uplinks = kUplinks, .above_uplinks = rules.above}};
-    const int links = rules.tiers == 2 || rules.is_near ? 2 : 4;
     for (uint16_t path = 0; path < kUplinks; ++path) {
-      shape.ways.push_back({Model::Idle(path), 100_Gbps, 100_Gbps, 375_KB, links});
+      shape.ways.push_back({Model::Idle(path), 100_Gbps, 100_Gbps, 375_KB, rules.links()});
     }
     return shape;
   }
 
   // Also one that does not exist.
   uint16_t AnyPath() { return play_.Below(rules_.paths() + 1u); }
-  // Flows 2, 4, ... go to leaf 1, the others to leaf 2.
   FlowId AnyFlow() { return 1 + play_.Below(12); }
-  static uint16_t LeafOf(FlowId flow) { return flow % 2 == 0 ? 1 : 2; }
 
-  void Control(const TdlbControl& control, FlowId flow, uint16_t leaf) {
-    Packet packet = ControlPacket(control, flow);
-    packet.src = leaf;
-    packet.tuple_hash = LbPacket(flow).tuple_hash;
-    EXPECT_FALSE(play_.Deliver(packet));
-  }
   // Delays differ by whole ticks, and by about the time of a packet.
   void Learn() {
-    const uint16_t leaf = static_cast<uint16_t>(1 + play_.Below(kLeaves - 1));
+    const uint16_t leaf = play_.AnyOtherLeaf();
     const uint16_t path = AnyPath();
     const int32_t ns = 20'000 + 50'000 * play_.Below(4) + 150 * play_.Below(4) + play_.Below(2);
-    Control({TdlbControl::kEcho, 0, path, ns}, 0, leaf);
+    play_.Control(TdlbControl{TdlbControl::kEcho, 0, path, ns}, 0, leaf);
     model_.Learn(leaf, path, 1_ns * ns, play_.now);
   }
   void Notify(TdlbControl::Kind kind) {
     const FlowId flow = AnyFlow();
     const uint16_t path = AnyPath();
-    Control({kind, 0, path, 0}, flow, LeafOf(flow));
+    play_.Control(TdlbControl{kind, 0, path, 0}, flow, LeafPlay::LeafOf(flow));
     ++taken_;
     if (kind == TdlbControl::kCleared) return model_.Clear(flow);
-    model_.Congest(flow, LeafOf(flow), path, play_.now);
+    model_.Congest(flow, LeafPlay::LeafOf(flow), path, play_.now);
   }
   void Send() {
     const FlowId flow = AnyFlow();
     SCOPED_TRACE(fmt::format("flow {}", flow));
-    Packet packet = LbPacket(flow);
-    packet.flow = flow;
-    packet.dst = LeafOf(flow);
-    const auto [sent, port] = play_.Send(packet);
+    const auto [sent, port] = play_.Send(LeafPlay::PacketOf(flow));
     EXPECT_EQ(sent.path % kUplinks, port);
-    model_.OnPacket(flow, LeafOf(flow), play_.live, play_.now, sent.path);
+    model_.OnPacket(flow, LeafPlay::LeafOf(flow), play_.live, play_.now, sent.path);
   }
 
   void Compare() {
@@ -329,11 +311,12 @@ TEST_P(TdlbLeafModelTest, ChoosesAsThePlainModelDoes) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, TdlbLeafModelTest,
-    testing::Values(Rules{.name = "TwoTiers"},
-                    Rules{.name = "ByHash", .settings = "place: hash", .by_delay = false},
-                    Rules{.name = "Always", .settings = "reroute: always", .always = true},
-                    Rules{.name = "WholePaths", .tiers = 3, .above = 3},
-                    Rules{.name = "Near", .tiers = 3, .above = 3, .is_near = true}),
-    [](const auto& its) { return its.param.name; });
+    testing::Values(Rules{.leaf = {.name = "TwoTiers"}},
+                    Rules{.leaf = {.name = "ByHash", .settings = "place: hash"}, .by_delay = false},
+                    Rules{.leaf = {.name = "Always", .settings = "reroute: always"},
+                          .always = true},
+                    Rules{.leaf = {.name = "WholePaths", .tiers = 3, .above = 3}},
+                    Rules{.leaf = {.name = "Near", .tiers = 3, .above = 3, .is_near = true}}),
+    [](const auto& its) { return its.param.leaf.name; });
 
 }  // namespace heddle::tdlb_leaf_model_test

@@ -25,8 +25,7 @@ constexpr Duration kFlowAge = 400_us;
 constexpr Duration kIdle = 40_us;
 constexpr int64_t kLongAbove = 20'000;
 constexpr int64_t kBuffer = 96'000;
-constexpr uint16_t kUplinks = 4;
-constexpr uint16_t kLeaves = 3;  // Leaf 0 is the one under test.
+constexpr uint16_t kUplinks = LeafRules::kUplinks;
 constexpr int64_t kFraming = 24;
 
 struct Rules {
@@ -83,8 +82,7 @@ class Model {
       arrivals[up] = ArrivalOver(up, leaf, rules_.own_serialization ? size : 0, waits[up], now);
     }
     const Ports allowed = Allowed(flow, is_long, arrivals);
-    EXPECT_TRUE(allowed.contains(port))
-        << fmt::format("port {}, not {}", port, fmt::join(allowed, " or "));
+    ExpectAllowed(allowed, port);
     reroutes += flow.port && *flow.port != port ? 1 : 0;
     flow.port = port;
     flow.arrival = std::max(flow.arrival, arrivals[port]);
@@ -155,7 +153,9 @@ class Model {
 class Play {
  public:
   Play(const Rules& rules, uint64_t seed)
-      : rules_(rules), play_(Settings(rules.settings), Shape(), seed), model_(rules) {}
+      : rules_(rules),
+        play_(SettingsWith(kSettings, rules.settings), Shape(), seed),
+        model_(rules) {}
 
   void Step() {
     if (!play_.OneIn(3)) play_.now += 100_ns * play_.Below(20);
@@ -166,7 +166,7 @@ class Play {
     if (what < 2) {
       Tell();
     } else if (what == 2) {
-      Fill();
+      play_.FillAnUplink(20);
     } else {
       if (play_.OneIn(12)) play_.ChangeRoutes();
       Send();
@@ -182,14 +182,12 @@ class Play {
   const Model& model() const { return model_; }
 
  private:
-  static std::string Settings(const std::string& more) {
-    return fmt::format(
-        "{{kind: tr, buffer: 96KB, idle: 40us, long_above: 20KB, table_age: 400us{}{}}}",
-        more.empty() ? "" : ", ", more);
-  }
+  static constexpr const char* kSettings =
+      "kind: tr, buffer: 96KB, idle: 40us, long_above: 20KB, table_age: 400us";
+
   static LbSwitch::Shape Shape() {
     const auto rate = [](int64_t ps_per_byte) { return BitRate{8'000'000'000'000 / ps_per_byte}; };
-    LbSwitch::Shape shape{.uplinks = {}, .remote_leaves = kLeaves - 1};
+    LbSwitch::Shape shape{.uplinks = {}, .remote_leaves = LeafRules::kLeaves - 1};
     for (uint16_t port = 0; port < kUplinks; ++port) {
       shape.uplinks.push_back(rate(kUp[port]));
       shape.ways.push_back({kPropagation[port], rate(kDown[port]), rate(kDown[port]), 375_KB});
@@ -201,7 +199,7 @@ class Play {
   void Tell() {
     Packet ack;
     ack.kind = PacketKind::kAck;
-    ack.src = static_cast<HostId>(1 + play_.Below(kLeaves - 1));
+    ack.src = play_.AnyOtherLeaf();
     ack.dst = 0;
     ack.hops = play_.OneIn(8) ? 4 : 2;
     const TrHeader header{static_cast<uint8_t>(play_.Below(1u << rules_.bits) / 2),
@@ -213,19 +211,10 @@ class Play {
     ++codes_;
     model_.OnCode(ack.src, port, header.code, play_.now);
   }
-  // Packets begin to wait at an uplink.
-  void Fill() {
-    const PortIndex port = play_.AnyUplink();
-    const int packets = play_.Below(20);
-    play_.leaf.At(play_.now, [&](SwitchView& view, SwitchPolicy&) {
-      for (int i = 0; i < packets; ++i) view.SendControl(LbPacket(99), port);
-    });
-  }
   void Send() {
     const FlowId flow = 1 + play_.Below(6);
-    Packet packet = LbPacket(flow, play_.OneIn(2) ? 1'460 : 60 + play_.Below(1'400));
-    packet.flow = flow;
-    packet.dst = static_cast<HostId>(1 + flow % 2);
+    const Packet packet =
+        LeafPlay::PacketOf(flow, play_.OneIn(2) ? 1'460 : 60 + play_.Below(1'400));
     Model::Waits waits;
     play_.leaf.At(play_.now, [&](SwitchView& view, SwitchPolicy&) {
       for (PortIndex port = 0; port < kUplinks; ++port) waits.push_back(view.QueueingDelay(port));
