@@ -33,6 +33,10 @@ struct At {
   friend auto operator<=>(const At&, const At&) = default;
 };
 
+std::string BytesOf(const Message& message) {
+  return CountedNoun(static_cast<size_t>(message.bytes), "byte");
+}
+
 // The messages of the ranks' last iterations, in words.
 class MessageWaits {
  public:
@@ -59,8 +63,7 @@ class MessageWaits {
     const Message message = job_.schedule().MessageOf(index);
     const bool is_work = index < job_.schedule().work().slots();
     return fmt::format("the message of step {}{} from rank {} ({}), {}", message.step,
-                       is_work ? "" : " of the barrier", message.src,
-                       CountedNoun(static_cast<size_t>(message.bytes), "byte"),
+                       is_work ? "" : " of the barrier", message.src, BytesOf(message),
                        FateOf(rank, index, message));
   }
 
@@ -393,9 +396,9 @@ class RankWaits {
     if (const std::optional<FlowId> own = OwnOpen(rank)) {
       const Message message = job_.schedule().MessageOf(job_.PlaceOf(*own).index);
       return fmt::format(
-          "{} waits until its message of step {} to rank {} ({} bytes) is finished, "
+          "{} waits until its message of step {} to rank {} ({}) is finished, "
           "sent at {} as flow {}",
-          of, message.step, message.dst, message.bytes,
+          of, message.step, message.dst, BytesOf(message),
           RoundedQuantity(open_.at(*own).sent - Time{}), *own);
     }
     return fmt::format("{} has all its messages, and computes or waits to begin the next iteration",

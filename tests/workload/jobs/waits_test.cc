@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of a job that stands still: each answer is derived from what its operations, ranks
-// and messages have come to.
+// Tests what WaitsOf() says of a job that stands still. Each answer follows from what the job's
+// operations, ranks and messages have come to.
 
 #include "workload/jobs/waits.h"
 
@@ -102,7 +102,7 @@ TEST(WaitsOfGraphTest, AComputationComputes) {
                                          "1:op0 waits for 0:op1", "1:op1 waits for 1:op0"));
 }
 
-// What is named first is what the network has.
+// WaitsOf() names the operations first that wait for a message in the network.
 TEST(WaitsOfGraphTest, AMessageUnderWayComesFirst) {
   Stuck stuck(Line());
   stuck.Set(0, {State::kFinished, State::kStarted});
@@ -370,7 +370,8 @@ TEST(WaitsOfRanksTest, ARankMayWaitForItsOwnMessage) {
     shift.wait = waits ? Wait::kBoth : Wait::kRecv;
     Stuck stuck(shift.Make(3, 1, 1), settings);
     stuck.rank(0).is_closed = [](Job::Place) { return true; };
-    // Of another rank, of another iteration, and one that its receiver has not closed.
+    // The rank does not wait for messages of another rank, of another iteration, or such that only
+    // their receiver has not closed.
     stuck.Open(stuck.IdOf(0, 1), {Time{} + 1_us, true});
     stuck.Open(stuck.IdOf(1, 0), {Time{} + 2_us, true});
     stuck.Open(stuck.IdOf(0, 0), {kNever, true});
