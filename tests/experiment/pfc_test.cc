@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -150,6 +151,12 @@ INSTANTIATE_TEST_SUITE_P(All, ModelTest,
 
 // --- Two senders share: S8 ---
 
+// The port of a host's only link.
+const Network::Egress& NicOf(Lab& lab, HostId host) {
+  return *std::ranges::find(lab.network().egresses(), lab.HostVertex(host),
+                            &Network::Egress::vertex);
+}
+
 TEST(PauseTest, LetsTwoSendersShareEvenly) {
   Lab lab({.graph = Star(3, k100G),
            .transport = kLineRate,
@@ -159,13 +166,10 @@ TEST(PauseTest, LetsTwoSendersShareEvenly) {
   lab.AddFlow(2, 0, 100'000'000);
   lab.Run(Time{} + 2_ms);
   for (const HostId sender : {HostId{1}, HostId{2}}) {
-    const Network::Egress* nic = nullptr;
-    for (const Network::Egress& egress : lab.network().egresses()) {
-      if (egress.vertex == lab.HostVertex(sender)) nic = &egress;
-    }
-    const FifoPort::Counters sent = nic->fifo->SentBy(lab.end());
+    const Network::Egress& nic = NicOf(lab, sender);
+    const FifoPort::Counters sent = nic.fifo->SentBy(lab.end());
     EXPECT_NEAR(static_cast<double>(sent.wire_bytes) * 8 / 100e9 / 2e-3, 0.5, 0.005);
-    const PauseTotals pauses = lab.network().PausesOf(*nic, lab.end());
+    const PauseTotals pauses = lab.network().PausesOf(nic, lab.end());
     EXPECT_NEAR(Seconds(pauses.paused) / 2e-3, 0.5, 0.01);
     EXPECT_EQ(pauses.paused, pauses.blocked);  // It always has something to send.
     EXPECT_GT(pauses.pauses, 10);
@@ -192,11 +196,7 @@ TEST(PauseTest, FlowsOfAllTransportsCountThePausesOfTheirNics) {
     lab.AddFlow(2, 0, 3'000'000);
     lab.Run(Time{} + 50_ms);
     for (const HostId sender : {HostId{1}, HostId{2}}) {
-      Duration blocked{0};
-      for (const Network::Egress& egress : lab.network().egresses()) {
-        if (egress.vertex != lab.HostVertex(sender)) continue;
-        blocked = lab.network().PausesOf(egress, lab.end()).blocked;
-      }
+      const Duration blocked = lab.network().PausesOf(NicOf(lab, sender), lab.end()).blocked;
       EXPECT_GT(blocked, 20_us);
       EXPECT_NEAR(Seconds(lab.Record(sender - 1).sender.pause_blocked), Seconds(blocked), 20e-6);
     }
