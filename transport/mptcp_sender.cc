@@ -80,7 +80,6 @@ void MptcpSender::Prepare(uint32_t end) {
     subflow.reinjected.clear();
     subflow.first = subflow.next = 0;
     subflow.penalised = Time{-kNever.ps / 2};
-    subflow.blocked = BlockedTime{};
     subflow.tcp.StartSubflow(SubflowSpec(spec_, count_), SubflowId(slot_, count_), *host_,
                              shared_->TcpOf(count_), *this, count_,
                              sprays(count_) ? nullptr : &coupling_);
@@ -365,7 +364,7 @@ FlowState MptcpSender::state() const {
 
 // Subflows wait for the same pause together, and it counts once.
 void MptcpSender::AddBlocked(uint32_t subflow, Duration blocked) {
-  const Duration waited = subflows_[subflow].blocked.Add(blocked);
+  const Duration waited = subflows_[subflow].tcp.AddBlocked(blocked);
   if (waited == Duration{0}) return;
   const Time now = host_->now();
   const Time from = now - waited;

@@ -21,7 +21,6 @@
 
 #include "core/ring.h"
 #include "core/subflow_id.h"
-#include "transport/blocked_time.h"
 #include "transport/mptcp_settings.h"
 #include "transport/tcp_sender.h"
 
@@ -94,7 +93,6 @@ class MptcpSender final : private SubflowSource {
     Ring<uint32_t> reinjected;  // Its data that waits to be sent on another subflow.
     uint32_t next = 0;          // Redundant: the next data that it sends.
     Time penalised{-kNever.ps / 2};
-    BlockedTime blocked;
   };
 
   // Those that have been prepared; MMPTCP's others are not before they open.

@@ -140,7 +140,12 @@ class TcpSender {
   FlowId id() const { return flow_.id; }
   const FlowSpec& spec() const { return spec_; }
   bool done() const { return record_.done != kNever; }
-  void AddBlocked(Duration blocked) { record_.pause_blocked += blocked_.Add(blocked); }
+  // Returns how long it has waited, when a pause has ended.
+  Duration AddBlocked(Duration blocked) {
+    const Duration waited = blocked_.Add(blocked);
+    record_.pause_blocked += waited;
+    return waited;
+  }
   double cwnd() const { return window_.cwnd; }
   const CongestionWindow& window() const { return window_; }
   FlowState state() const;
