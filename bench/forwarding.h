@@ -16,7 +16,7 @@
 
 #include "core/engine.h"
 #include "fabric/switch.h"
-#include "lb/parts/ecmp_hash.h"
+#include "fabric/ecmp_hash.h"
 #include "topo/routing.h"
 
 namespace heddle::forwarding {
@@ -237,7 +237,7 @@ class SteadyHost final : public Node {
 
  private:
   void Send(const Window& window) {
-    Packet& packet = nic_.Slot();
+    Packet& packet = nic_.Slot(next_);
     packet = Packet();
     packet.src = static_cast<HostId>(id_);
     packet.dst = static_cast<HostId>(dst_);

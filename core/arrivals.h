@@ -17,8 +17,8 @@ namespace heddle {
 class Arrivals {
  public:
   // Adds the wire that leads to the next free in-port, numbered from 0.
-  void Add(const WireTail& tail) {
-    heads_.emplace_back(&tail);
+  void Add() {
+    heads_.emplace_back();
     next_.Resize(heads_.size());
   }
 
@@ -75,8 +75,7 @@ class Arrivals {
   // Reads the wire at `port` again, on which `pushed` packets have been sent. Returns its next
   // arrival.
   Time Refresh(PortIndex port, uint64_t pushed) {
-    heads_[port].SetTail(pushed);
-    const Time arrival = heads_[port].NextArrival();
+    const Time arrival = heads_[port].Refresh(pushed);
     next_.Set(port, arrival);
     return arrival;
   }

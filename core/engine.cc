@@ -48,7 +48,7 @@ void Engine::Connect(Node& from, WireTail& wire, Node& to, Duration least) {
   wire.in_port_ = static_cast<PortIndex>(to.arrivals_.wires());
   wire.within_group_ = from.group_ == to.group_;
   links_.push_back({&from, &wire});
-  to.arrivals_.Add(wire);
+  to.arrivals_.Add();
   Group& group = *groups_[to.group_];
   ++group.weight;
   Duration& bound = wire.within_group_ ? group.lookahead : lookahead_;
@@ -72,7 +72,7 @@ void Engine::Place(int threads) {
     const Shard& to = *link.wire->consumer_->shard_;
     if (&from == &to) continue;
     link.wire->outbox_ = &from.OutboxTo(to);
-    link.wire->consumer_->wire_head(link.wire->in_port_).between_threads_ = true;
+    link.wire->consumer_->wire_head(link.wire->in_port_).known_ = 0;
   }
   barrier_ = std::make_unique<Barrier>(static_cast<int>(shards));
 }

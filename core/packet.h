@@ -59,7 +59,7 @@ struct alignas(64) Packet {
                              // with receivers' credit: so it was with the packet asked for.
   };
 
-  Time arrival;     // When the last bit is received at the far end of the packet's wire.
+  Time arrival = kNever;  // When the last bit is received at the far end of the packet's wire.
   Time sent;        // DATA, DATAGRAM: first bit left the NIC. ACK: echo of the DATA that caused it.
   FlowId flow = 0;  // DATAGRAM: ~id of its source, so that no flow has the same.
   uint32_t tuple_hash = 0;  // Hash of the 5-tuple, unsalted.

@@ -40,20 +40,21 @@ void PacketRing::Delete(PacketRing* ring) {
   }
 }
 
-void WireTail::MakeRoom() {
+void WireTail::MakeRoom(uint64_t first) {
   WireHead& head = consumer_->wire_head(in_port_);
   PacketRing* old = ring_;
-  head_seen_ = head.head_.load(std::memory_order_acquire);
-  if (old != nullptr && pushed() - head_seen_ <= mask_) return;
+  kept_from_ = std::min(first, head.head_.load(std::memory_order_acquire));
+  if (old != nullptr && HasRoom()) return;
   PacketRing* grown =
       PacketRing::New(old == nullptr ? kFirstCapacity : 2 * (mask_ + 1), telemetry_);
-  for (uint64_t i = head_seen_; i != pushed(); ++i) {
+  for (uint64_t i = kept_from_; i != pushed(); ++i) {
     grown->slots[i & grown->mask] = old->slots[i & mask_];
     if (telemetry_) grown->TelemetryOf(i) = old->TelemetryOf(i);
   }
   grown->outgrown = old;
   mask_ = grown->mask;
   ring_ = grown;
+  Next().arrival = kNever;
   if (outbox_ != nullptr) {
     outbox_->Writing().grown.push_back({&head, grown});
   } else {
@@ -82,18 +83,16 @@ size_t WireTail::memory_bytes() const {
   return ring_ == nullptr ? 0 : RingBytes(mask_ + 1, telemetry_);
 }
 
-bool WireHead::LookAgain() {
-  if (between_threads_) return false;
-  const uint64_t seen = tail_seen_;
-  tail_seen_ = tail_end_->pushed();
-  return tail_seen_ != seen;
-}
-
 void WireHead::Learn(uint64_t pushed) {
-  for (uint64_t i = tail_seen_; i != pushed; ++i) {
+  for (uint64_t i = known_; i != pushed; ++i) {
     __builtin_prefetch(&ring_->slots[i & mask_], /*rw=*/0, /*locality=*/2);
   }
-  tail_seen_ = pushed;
+  known_ = pushed;
+}
+
+Time WireHead::Refresh(uint64_t pushed) {
+  if (known_ != kByArrival) known_ = pushed;
+  return ring_ == nullptr ? kNever : NextArrival();
 }
 
 void WireHead::Adopt(PacketRing* ring) {

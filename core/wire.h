@@ -7,9 +7,9 @@
 //    only packets that arrive before the end of its own window. So the two ends never meet at a
 //    packet within a window, and the barrier between windows orders everything else.
 // 2. The order of the ring is the order of arrival: nothing inside a wire is ever sorted.
-// 3. Each end keeps a copy of the other end's index. The tail reads the head's index when the ring
-//    seems full. A head on the same thread reads the tail's index when it has taken every packet it
-//    knew of; a head on another thread learns of new packets by mail, once a window.
+// 3. The slot behind the last packet has the arrival kNever, so a head on the same thread finds the
+//    end of the wire without a look at the tail. A head on another thread learns of new packets by
+//    mail, once a window. The tail reads the head's index when the ring seems full.
 // 4. A full ring is replaced by one of twice the size. A head on another thread may still read the
 //    old ring, which is freed when that thread next reads its mail.
 // 5. A wire may carry telemetry: a record beside each packet, in the same ring.
@@ -52,12 +52,18 @@ class WireTail {
   WireTail(const WireTail&) = delete;
   WireTail& operator=(const WireTail&) = delete;
 
-  // The slot for the next packet: fill it in, then Commit().
+  // The slot for the next packet: fill it in, then Commit(). If it is not committed, its arrival
+  // must be kNever, as that of a new Packet.
   Packet& Slot() {
-    if (pushed() - head_seen_ > mask_) [[unlikely]]
-      MakeRoom();
-    return ring_->slots[pushed() & mask_];
+    if (!HasRoom()) [[unlikely]]
+      MakeRoom(pushed());
+    return Next();
   }
+
+  // The same in steps, for a sender that looks back at packets from number `first` on.
+  bool HasRoom() const { return pushed() - kept_from_ < mask_; }
+  void MakeRoom(uint64_t first);
+  Packet& Next() { return ring_->slots[pushed() & mask_]; }
 
   // Hands over the packet in Slot(), which arrives at `arrival`. `horizon` is the end of the
   // sender's window as the receiver sees it, and `previous` the arrival of the packet pushed before
@@ -69,7 +75,7 @@ class WireTail {
                  horizon.ps);
     const uint64_t next = pushed() + 1;
     tail_ = next;
-    __builtin_prefetch(&ring_->slots[next & mask_], /*rw=*/1);
+    ring_->slots[next & mask_].arrival = kNever;
     if (outbox_ != nullptr) {
       if (!reported_) Report(arrival);
     } else if (previous < horizon) {
@@ -78,7 +84,7 @@ class WireTail {
   }
 
   // At() finds a packet by its number, counted from 0, and FromBack() by its distance from the end
-  // (1: the last one). The packet must not have arrived yet.
+  // (1: the last one). The packet must not have arrived yet, or be one that MakeRoom() keeps.
   Packet& At(uint64_t number) { return ring_->slots[number & mask_]; }
   // The telemetry beside packet `number`. It may be written until the end of the window in which
   // the packet was committed.
@@ -89,7 +95,10 @@ class WireTail {
   // head has not taken, TakeBack() removes the last ones, and TellOfChange() tells the consumer
   // that the rest have new arrivals.
   uint64_t waiting() const;
-  void TakeBack(uint64_t packets) { tail_ -= packets; }
+  void TakeBack(uint64_t packets) {
+    tail_ -= packets;
+    if (packets > 0) Next().arrival = kNever;
+  }
   void TellOfChange();
 
   // Packets committed so far.
@@ -107,7 +116,6 @@ class WireTail {
   friend class Outbox;
   friend class WireHead;
 
-  void MakeRoom();
   void Announce(Time arrival);  // Tells a consumer on this thread.
   void Report(Time arrival);    // Tells a consumer on another thread.
   uint64_t EndReport() {
@@ -117,7 +125,7 @@ class WireTail {
 
   PacketRing* ring_ = nullptr;  // Allocated with the first packet.
   uint64_t tail_ = 0;
-  uint64_t head_seen_ = ~uint64_t{0};  // Makes Slot() call MakeRoom() until there is a ring.
+  uint64_t kept_from_ = 0;  // Slots of packets before this may be used again.
   uint32_t mask_ = 0;
   PortIndex in_port_ = 0;
   bool within_group_ = true;
@@ -129,9 +137,8 @@ class WireTail {
 
 class WireHead {
  public:
-  explicit WireHead(const WireTail* tail) : tail_end_(tail) {}
-  WireHead(const WireHead& other)
-      : tail_end_(other.tail_end_), ring_(other.ring_), mask_(other.mask_) {}
+  WireHead() = default;
+  WireHead(const WireHead& other) : ring_(other.ring_), mask_(other.mask_) {}
 
   Packet& Front() { return ring_->slots[popped() & mask_]; }
   Packet& Second() { return ring_->slots[(popped() + 1) & mask_]; }
@@ -154,6 +161,7 @@ class WireHead {
   // window runs, these are all packets that arrive in it.
   template <class Visit>
   void ForEachBefore(Time end, const Visit& visit) {
+    if (ring_ == nullptr) return;
     for (uint64_t number = popped(); ArrivalOf(number) < end; ++number) {
       visit(ring_->slots[number & mask_]);
     }
@@ -172,8 +180,9 @@ class WireHead {
   // new ones, which lie in another core's cache.
   void Learn(uint64_t pushed);
 
-  // `pushed` packets have been sent, and the last of them have changed.
-  void SetTail(uint64_t pushed) { tail_seen_ = pushed; }
+  // `pushed` packets have been sent, and the last of them have changed. Returns the arrival of the
+  // front packet.
+  Time Refresh(uint64_t pushed);
 
   // Moves to the tail's new ring and frees the old ones.
   void Adopt(PacketRing* ring);
@@ -182,20 +191,21 @@ class WireHead {
   friend class Engine;
   friend class WireTail;
 
+  static constexpr uint64_t kByArrival = ~uint64_t{0};
+
   // `number` is at most the number of the next packet to come.
   Time ArrivalOf(uint64_t number) {
-    if (number == tail_seen_ && !LookAgain()) return kNever;
+    if (number == known_) return kNever;
     __builtin_prefetch(&ring_->slots[(number + 1) & mask_]);
     return ring_->slots[number & mask_].arrival;
   }
-  bool LookAgain();
 
-  const WireTail* tail_end_;
   PacketRing* ring_ = nullptr;
   std::atomic<uint64_t> head_ = 0;
-  uint64_t tail_seen_ = 0;
+  // The packets known to have been sent, if the tail is on another thread. kByArrival: the slot
+  // behind the last packet tells.
+  uint64_t known_ = kByArrival;
   uint32_t mask_ = 0;
-  bool between_threads_ = false;  // The tail is on another thread and tells of new packets by mail.
 };
 
 }  // namespace heddle

@@ -4,7 +4,7 @@
 
 #include <absl/numeric/int128.h>
 
-#include <utility>
+#include <algorithm>
 
 #include "core/check.h"
 
@@ -12,26 +12,21 @@ namespace heddle {
 namespace {
 
 constexpr int64_t kBitPicoseconds = 8 * kPicosecondsPerSecond;
-constexpr size_t kFirstQueueCapacity = 16;
 
 }  // namespace
 
 FifoPort::FifoPort(const PortSettings& settings)
     : harmless_(std::min(settings.buffer, settings.mark_above)),
-      queue_(nullptr),
-      mask_(kFirstQueueCapacity - 1),
-      size_mask_(settings.count_packets ? 0 : 0xffff),
-      size_unit_(settings.count_packets ? 1 : 0),
       ps_per_byte_(kBitPicoseconds % settings.rate.bps == 0 ? kBitPicoseconds / settings.rate.bps
                                                             : 0),
       delay_(settings.delay),
       wire_overhead_(settings.wire_overhead.count),
+      size_mask_(settings.count_packets ? 0 : 0xffff),
+      size_unit_(settings.count_packets ? 1 : 0),
       buffer_(settings.buffer),
       mark_above_(settings.mark_above),
       settings_buffer_(settings.buffer),
-      queue_memory_(kFirstQueueCapacity),
       rate_(settings.rate) {
-  queue_ = queue_memory_.data();
   HEDDLE_CHECK(settings.rate.bps > 0 && settings.delay.ps > 0, "a port of {} bps and {} ps",
                settings.rate.bps, settings.delay.ps);
 }
@@ -55,13 +50,13 @@ Duration FifoPort::TransmissionTimeOf(int64_t wire_bytes, bool idle) const {
 
 void FifoPort::MakeRoom(Time now) {
   ForgetDeparted(now);
-  if (tail_ - head_ <= queue_memory_.size() / 2) return;
-  std::vector<Queued> grown(queue_memory_.size() * 2);
-  const uint32_t grown_mask = static_cast<uint32_t>(grown.size() - 1);
-  for (uint32_t i = head_; i != tail_; ++i) grown[i & grown_mask] = queue_[i & mask_];
-  queue_memory_ = std::move(grown);
-  queue_ = queue_memory_.data();
-  mask_ = grown_mask;
+  wire_.MakeRoom(left_);
+}
+
+// Few packets are late, and those that have left are forgotten.
+const FifoPort::Departure* FifoPort::FindLate(uint64_t number) const {
+  const auto its = std::ranges::lower_bound(late_, number, {}, &Departure::number);
+  return its != late_.end() && its->number == number ? &*its : nullptr;
 }
 
 Bytes FifoPort::SentIn(Duration time) const {
@@ -84,13 +79,18 @@ FifoPort::Counters FifoPort::Committed() const {
 bool FifoPort::Lose(const Packet& slot, Time now) {
   const Duration tx = SerializationDelay(Bytes{slot.bytes + wire_overhead_}, rate_);
   busy_until_ = std::max(busy_until_, now) + tx;
+  wire_.Next().arrival = kNever;
   return Drop();
+}
+
+void FifoPort::ForgetLate() {
+  std::erase_if(late_, [&](const Departure& its) { return its.number < left_; });
 }
 
 void FifoPort::GoDown(Time now, const std::function<void(const Packet&)>& lost) {
   ForgetDeparted(now);
   const uint64_t waiting = wire_.waiting();
-  const uint64_t unsent = tail_ - head_;
+  const uint64_t unsent = wire_.pushed() - left_;
   for (uint64_t i = waiting; i > 0; --i) {
     const Packet& packet = wire_.FromBack(i);
     lost(packet);
@@ -106,8 +106,9 @@ void FifoPort::GoDown(Time now, const std::function<void(const Packet&)>& lost) 
   busy_until_ = std::min(busy_until_, now);
   last_arrival_ = std::min(last_arrival_, now);
   backlog_ = carry_ = 0;
-  head_ = tail_;
+  late_.clear();
   wire_.TakeBack(waiting);
+  left_ = wire_.pushed();
   wire_.TellOfChange();
   down_ = true;
   buffer_ = harmless_ = -1;
@@ -122,19 +123,22 @@ void FifoPort::GoUp() {
 void FifoPort::SetChannel(Time now, BitRate rate, Duration delay, const Restarted& restarted) {
   ForgetDeparted(now);
   // The port has been busy since the first queued packet began. A packet that began before now
-  // keeps its rate.
-  uint32_t first = head_;
+  // keeps its rate and its delay.
+  uint64_t first = left_;
   Time free = now;
-  if (first != tail_) {
-    const Packet& packet = wire_.FromBack(tail_ - first);
-    const Duration tx = SerializationDelay(Bytes{packet.bytes + wire_overhead_}, rate_);
-    if (queue_[first & mask_].departure - tx < now) free = queue_[first++ & mask_].departure;
+  if (first != wire_.pushed()) {
+    const Duration tx = SerializationDelay(Bytes{WireBytesOf(wire_.At(first))}, rate_);
+    const Time departure = DepartureOf(first);
+    if (departure - tx < now) {
+      free = departure;
+      if (FindLate(first) == nullptr) late_.insert(late_.begin(), {first, departure});
+      ++first;
+    }
   }
-  if (ps_per_byte_ == 0 && first != tail_) odd_busy_ps_ -= (busy_until_ - free).ps;
+  late_.erase(std::ranges::lower_bound(late_, first, {}, &Departure::number), late_.end());
+  if (ps_per_byte_ == 0 && first != wire_.pushed()) odd_busy_ps_ -= (busy_until_ - free).ps;
   int64_t bytes = 0;  // Bytes of packets that have not begun.
-  for (uint32_t i = first; i != tail_; ++i) {
-    bytes += wire_.FromBack(tail_ - i).bytes + wire_overhead_;
-  }
+  for (uint64_t i = first; i != wire_.pushed(); ++i) bytes += WireBytesOf(wire_.At(i));
   wire_bytes_ -= bytes;
   busy_before_ = BusyTime();
   bytes_before_ = wire_bytes_;
@@ -143,31 +147,34 @@ void FifoPort::SetChannel(Time now, BitRate rate, Duration delay, const Restarte
   rate_ = rate;
   delay_ = delay;
   ps_per_byte_ = kBitPicoseconds % rate.bps == 0 ? kBitPicoseconds / rate.bps : 0;
-  if (first == tail_) return;
-  const uint64_t left = tail_ - first;
+  if (first == wire_.pushed()) return;
+  const uint64_t left = wire_.pushed() - first;
   last_arrival_ = wire_.waiting() > left ? wire_.FromBack(left + 1).arrival : now;
   busy_until_ = free;
-  for (uint32_t i = first; i != tail_; ++i) {
-    Packet& packet = wire_.At(wire_.pushed() - (tail_ - i));
-    const int64_t wire_bytes = packet.bytes + wire_overhead_;
+  for (uint64_t i = first; i != wire_.pushed(); ++i) {
+    Packet& packet = wire_.At(i);
+    const int64_t wire_bytes = WireBytesOf(packet);
     const Time start = busy_until_;
     const Duration tx = ps_per_byte_ != 0 ? Duration{wire_bytes * ps_per_byte_}
                                           : TransmissionTime(wire_bytes, false);
     busy_until_ += tx;
-    last_arrival_ = std::max(busy_until_ + delay_, last_arrival_);
+    if (busy_until_ + delay_ < last_arrival_) {
+      late_.push_back({i, busy_until_});
+    } else {
+      last_arrival_ = busy_until_ + delay_;
+    }
     packet.arrival = last_arrival_;
-    queue_[i & mask_].departure = busy_until_;
-    restarted(wire_.pushed() - (tail_ - i), start);
+    restarted(i, start);
   }
   wire_.TellOfChange();
 }
 
 QueueLength FifoPort::QueueAt(Time now) {
   ForgetDeparted(now);
-  QueueLength queue{backlog_, tail_ - head_};
+  QueueLength queue{backlog_, Unforgotten()};
   if (!counts_packets()) return queue;
   queue.bytes = 0;
-  for (uint32_t i = 1; i <= tail_ - head_; ++i) queue.bytes += wire_.FromBack(i).bytes;
+  for (uint64_t i = left_; i != wire_.pushed(); ++i) queue.bytes += wire_.At(i).bytes;
   return queue;
 }
 
@@ -175,8 +182,8 @@ FifoPort::Counters FifoPort::SentBy(Time now) {
   ForgetDeparted(now);
   Counters sent = Committed();
   // A packet that has not left by now arrives later still, so its record lies on the wire.
-  for (uint32_t i = 1; i <= tail_ - head_; ++i) {
-    const Packet& waiting = wire_.FromBack(i);
+  for (uint64_t i = left_; i != wire_.pushed(); ++i) {
+    const Packet& waiting = wire_.At(i);
     --sent.packets;
     sent.wire_bytes -= waiting.bytes + wire_overhead_;
     sent.payload_bytes -= PayloadOf(waiting);

@@ -5,6 +5,8 @@
 // can change it. So the port puts the packet onto the wire at once, stamped with its future
 // arrival. One event per packet-hop then gives the same result, to the picosecond, as separate
 // arrival and departure events. The queue at any instant is the set of packets that depart later.
+// The port keeps no record of them beside the wire: a packet departs the link's delay before it
+// arrives.
 
 #pragma once
 
@@ -64,7 +66,7 @@ class alignas(64) FifoPort {
       if (backlog_ + size > buffer_) return Drop();
       mark = backlog_ + size > mark_above_;
     }
-    Packet& slot = wire_.Slot();
+    Packet& slot = Slot(now);
     slot = packet;
     slot.hops = static_cast<uint8_t>(packet.hops + 1);
     slot.taken = static_cast<uint16_t>(packet.taken + path_part);
@@ -76,10 +78,14 @@ class alignas(64) FifoPort {
   // For a NIC, which builds a packet in its place on the wire: fill in Slot(), then call
   // SendSlot(). There is no buffer limit and no marking, because the host hands over one packet at
   // a time.
-  Packet& Slot() { return wire_.Slot(); }
+  Packet& Slot(Time now) {
+    if (!wire_.HasRoom()) [[unlikely]]
+      MakeRoom(now);
+    return wire_.Next();
+  }
   // Returns false if the packet is lost because the link is down.
   bool SendSlot(Time now, const Window& window) {
-    Packet& slot = wire_.Slot();
+    Packet& slot = wire_.Next();
     if (down_) [[unlikely]]
       return Lose(slot, now);
     Transmit(slot, SizeOf(slot), now, window);
@@ -94,17 +100,22 @@ class alignas(64) FifoPort {
                                           : TransmissionTime(wire_bytes, busy_until_ <= now);
     const Time departure = std::max(busy_until_, now) + tx;
     const Time previous_arrival = last_arrival_;
-    const Time arrival = std::max(departure + delay_, previous_arrival);
+    Time arrival = departure + delay_;
+    if (arrival < previous_arrival) [[unlikely]]
+      arrival = Late(departure);
     last_arrival_ = arrival;
     busy_until_ = departure;
     slot.arrival = arrival;
     wire_bytes_ += wire_bytes;
     payload_bytes_ += PayloadOf(slot);
     backlog_ += size;
-    if (tail_ - head_ > mask_) [[unlikely]]
-      MakeRoom(now);
-    queue_[tail_++ & mask_] = {departure, size};
     wire_.Commit(arrival, previous_arrival, window.Horizon(wire_));
+  }
+
+  // Prefetches what Send() touches first.
+  void Prefetch() const {
+    __builtin_prefetch(this, /*rw=*/1);
+    __builtin_prefetch(&wire_bytes_, /*rw=*/1);
   }
 
   // The end of the last transmission so far committed.
@@ -120,7 +131,7 @@ class alignas(64) FifoPort {
   // The packets queued at `now`, including the one in transmission, also if `buffer` counts bytes.
   int64_t QueuedPackets(Time now) {
     ForgetDeparted(now);
-    return tail_ - head_;
+    return Unforgotten();
   }
 
   // The sizes, in the buffer's unit, of the packets that have not left by `now`.
@@ -182,14 +193,9 @@ class alignas(64) FifoPort {
   int64_t dropped() const { return dropped_; }            // Because the buffer was full.
   int64_t dropped_down() const { return dropped_down_; }  // Because the link was down.
   int64_t marked() const { return marked_; }
-  size_t memory_bytes() const { return sizeof(*this) + queue_memory_.size() * sizeof(Queued); }
+  size_t memory_bytes() const { return sizeof(*this); }
 
  private:
-  struct Queued {
-    Time departure;
-    int64_t size;
-  };
-
   // Without a branch, which would be mispredicted: data packets and ACKs follow no pattern.
   static int64_t PayloadOf(const Packet& packet) {
     const uint32_t is_data = packet.kind == PacketKind::kData ? 1 : 0;
@@ -200,10 +206,30 @@ class alignas(64) FifoPort {
   // length matters: as long as neither a drop nor a mark is possible, departed packets may still
   // count.
   void ForgetDeparted(Time now) {
-    for (; head_ != tail_ && queue_[head_ & mask_].departure <= now; ++head_) {
-      backlog_ -= queue_[head_ & mask_].size;
+    for (; left_ != wire_.pushed() && DepartureOf(left_) <= now; ++left_) {
+      backlog_ -= SizeOf(wire_.At(left_));
     }
+    if (!late_.empty()) [[unlikely]]
+      ForgetLate();
   }
+
+  // A packet that is not known to have left.
+  Time DepartureOf(uint64_t number) {
+    if (!late_.empty() && number >= late_.front().number) [[unlikely]] {
+      const Departure* its = FindLate(number);
+      if (its != nullptr) return its->at;
+    }
+    return wire_.At(number).arrival - delay_;
+  }
+
+  // The next packet departs at `departure`, and arrives together with the one before it, which had
+  // a longer delay. Returns when that is.
+  Time Late(Time departure) {
+    late_.push_back({wire_.pushed(), departure});
+    return last_arrival_;
+  }
+
+  int64_t Unforgotten() const { return static_cast<int64_t>(wire_.pushed() - left_); }
 
   bool Drop() {
     ++(down_ ? dropped_down_ : dropped_);
@@ -215,35 +241,40 @@ class alignas(64) FifoPort {
   Duration TransmissionTime(int64_t wire_bytes, bool idle);
   void MakeRoom(Time now);
 
-  // First cache line, with the delay.
-  Time busy_until_{-kNever.ps};  // End of the last transmission; long ago if there was none.
-  int64_t backlog_ = 0;          // The sum of the sizes in queue_.
-  int64_t harmless_;             // A backlog that can cause neither a drop nor a mark.
-  Queued* queue_;                // A ring of the packets that are not known to have left.
-  uint32_t head_ = 0;
-  uint32_t tail_ = 0;
-  uint32_t mask_;
-  uint16_t size_mask_;
-  uint16_t size_unit_;
-  int64_t ps_per_byte_;  // 0: the rate does not divide 8e12, see TransmissionTime.
-  Duration delay_;
+  struct Departure {
+    uint64_t number;  // Of a packet on the wire.
+    Time at;
+  };
+  const Departure* FindLate(uint64_t number) const;
+  void ForgetLate();
 
-  // Second cache line, with the hot part of the wire.
+  // First cache line.
+  Time busy_until_{-kNever.ps};  // End of the last transmission; long ago if there was none.
+  int64_t backlog_ = 0;          // The sum of the sizes of the packets from `left_` on.
+  int64_t harmless_;             // A backlog that can cause neither a drop nor a mark.
+  int64_t ps_per_byte_;          // 0: the rate does not divide 8e12, see TransmissionTime.
+  Duration delay_;
   Time last_arrival_{-kNever.ps};  // Arrival of the last packet sent.
   int64_t wire_overhead_;
+  uint16_t size_mask_;
+  uint16_t size_unit_;
+  bool down_ = false;
+
+  // Second cache line, with the wire.
   int64_t wire_bytes_ = 0;
   int64_t payload_bytes_ = 0;
   WireTail wire_;
 
+  uint64_t left_ = 0;  // Packets known to have left.
   int64_t buffer_;
   int64_t mark_above_;
   int64_t marked_ = 0;
   int64_t dropped_ = 0;
   int64_t dropped_down_ = 0;
   int64_t lost_on_wire_ = 0;  // Dropped packets that had left the port.
-  bool down_ = false;
   const int64_t settings_buffer_;
-  std::vector<Queued> queue_memory_;
+  // The departures that do not follow from arrivals, because the delay has changed.
+  std::vector<Departure> late_;
   BitRate rate_;
   int64_t carry_ = 0;         // Rounding of the last transmission in picosecond-bits.
   int64_t odd_busy_ps_ = 0;   // Busy time, if it does not follow from the bytes.

@@ -289,7 +289,7 @@ void Host::OnTimer() {
   its.Rejoin();
   const uint32_t slot = its.ready.front();
   its.ready.pop_front();
-  Packet& packet = nic.port.Slot();
+  Packet& packet = nic.port.Slot(now_);
   packet = Packet();
   packet.priority = its_user.priority;
   building_ = &nic;

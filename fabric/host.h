@@ -129,7 +129,7 @@ class Host final : public Node {
   // goes where `tuple` says.
   Packet& ControlSlot(const Endpoint::Tuple& tuple) {
     building_ = &nics_[NicFor(tuple)];
-    Packet& slot = building_->port.Slot();
+    Packet& slot = building_->port.Slot(now_);
     slot = Packet();
     slot.priority = control_class_;
     return slot;
@@ -329,7 +329,7 @@ class Host final : public Node {
   Time SendSlot() {
     FifoPort& port = std::exchange(building_, nullptr)->port;
     if (!port.SendSlot(now_, *window_)) [[unlikely]]
-      ReportDrop(port.Slot(), now_);
+      ReportDrop(port.Slot(now_), now_);
     const Time left = port.busy_until();
     if (!deferred_.empty()) [[unlikely]]
       SendDeferred();

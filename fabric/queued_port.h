@@ -245,7 +245,7 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   const Time start = NextService();
   const size_t cls = Pick();
   ClassQueue& queue = QueueOf(cls);
-  Packet& slot = out_->Slot();
+  Packet& slot = out_->Slot(start);
   slot = queue.packets.front();
   const int64_t size = SizeIn(cls, slot);
   in_service_ = {
@@ -273,7 +273,7 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   const size_t cls = packet.priority;
   ClassQueue& queue = QueueOf(cls);
   const int64_t size = SizeOf(packet);
-  Packet& slot = out_->Slot();
+  Packet& slot = out_->Slot(now);
   slot = packet;
   slot.hops = static_cast<uint8_t>(packet.hops + 1);
   slot.taken = static_cast<uint16_t>(packet.taken + path_part);

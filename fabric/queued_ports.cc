@@ -159,7 +159,7 @@ void QueuedPorts::Tell(PortIndex in, size_t cls, bool stop, Time now, const Wind
   pausing_[in] = static_cast<uint8_t>(stop ? pausing_[in] | bit : pausing_[in] & ~bit);
   FifoPort& out = ports_[in].out();
   if (out.is_down()) return;
-  Packet& frame = out.Slot();
+  Packet& frame = out.Slot(now);
   frame = Packet();
   frame.kind = PacketKind::kPause;
   frame.bytes = queueing_.pause.frame_bytes;

@@ -3,19 +3,30 @@
 #include "fabric/switch.h"
 
 #include <cassert>
+#include <limits>
 #include <utility>
 
 #include "core/check.h"
 #include "core/random.h"
+#include "fabric/ecmp_hash.h"
 #include "fabric/letters.h"
 
 namespace heddle {
+namespace {
+
+// No port that the loop for ECMP could send a packet to.
+constexpr PortIndex kElsewhere = std::numeric_limits<PortIndex>::max();
+
+}  // namespace
+
 Switch::Switch(SwitchId id, int tier, size_t ports, SwitchPolicyPtr policy)
-    : ports_(ports),
+    : ecmp_salt_(policy->ecmp_salt().value_or(0)),
+      ports_(ports),
       policy_(std::move(policy)),
       hooks_(policy_.hooks()),
       plain_((hooks_ &
               (SwitchPolicy::kTransmit | SwitchPolicy::kEnqueue | SwitchPolicy::kDropped)) == 0),
+      is_ecmp_(hooks_ == 0 && policy_->ecmp_salt().has_value()),
       id_(id),
       tier_(tier) {}
 
@@ -33,7 +44,7 @@ void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::
   telemetry_ = !ports.empty() && ports.front().queues.telemetry;
   may_pass_ = plain_ && !telemetry_;
   trims_ = queued_->trims();
-  plain_ = false;
+  plain_ = is_ecmp_ = false;
 }
 
 void RoutingTable::SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts) {
@@ -272,8 +283,49 @@ void Switch::ReturnToSender(const Packet& header, PortIndex in_port) {
 
 void Switch::Prefetch(Time end) const { arrivals_.Prefetch(end); }
 
+// Returns kElsewhere if there is no such port, the host has several links, or the packet goes in
+// circles.
+[[gnu::always_inline]] inline PortIndex Switch::EcmpPortOf(const Packet& packet) {
+  const Candidates& candidates = CandidatesTo(packet.dst);
+  const size_t choices = candidates.ports.size();
+  if (choices == 0 || candidates.are_links_of_host || packet.hops >= kMaxHops) [[unlikely]]
+    return kElsewhere;
+  asked_ += choices > 1 ? 1 : 0;
+  return EcmpPort(packet, ecmp_salt_, candidates.ports);
+}
+
+// The loop of Run() for ECMP at FIFO ports. It has no branch on whether there is a choice, which
+// follows no pattern. The port of a packet is found, and fetched, while the packet before it is
+// sent.
+void Switch::RunEcmp(const Window& window) {
+  if (arrivals_.Next() >= window.end) return;
+  const Packet* packet = &arrivals_.Front();
+  PortIndex port = EcmpPortOf(*packet);
+  for (;;) {
+    now_ = arrivals_.Next();
+    arrived_ = arrivals_.Take();
+    const Packet* behind = nullptr;
+    PortIndex port_behind = kElsewhere;
+    if (arrivals_.Next() < window.end) {
+      behind = &arrivals_.FrontBehind(arrived_);
+      port_behind = EcmpPortOf(*behind);
+      if (port_behind != kElsewhere) ports_[port_behind].Prefetch();
+    }
+    if (port == kElsewhere) [[unlikely]] {
+      Handle(*packet, arrived_.port);
+    } else if (!ports_[port].Send(*packet, path_parts_[port], now_, window)) [[unlikely]] {
+      ReportDrop(*packet);
+    }
+    arrivals_.Drop(arrived_);
+    if (behind == nullptr) return;
+    packet = behind;
+    port = port_behind;
+  }
+}
+
 void Switch::Run(const Window& window) {
   window_ = &window;
+  if (is_ecmp_) return RunEcmp(window);
   if (queued_ && queued_->eager()) return RunEager(window);
   for (;;) {
     const Time timer = timers_.Next();

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/parts/ecmp_hash.h"
+#include "fabric/ecmp_hash.h"
 #include "lb/parts/flow_table.h"
 #include "lb/parts/load_balancer.h"
 #include "lb/parts/ties.h"

@@ -16,7 +16,7 @@
 
 #include "core/random.h"
 #include "lb/parts/dre.h"
-#include "lb/parts/ecmp_hash.h"
+#include "fabric/ecmp_hash.h"
 #include "lb/parts/flowlets.h"
 #include "lb/parts/follow_path.h"
 #include "lb/parts/leaf_paths.h"

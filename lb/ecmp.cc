@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
-#include "lb/parts/ecmp_hash.h"
+#include "fabric/ecmp_hash.h"
 #include "lb/parts/load_balancer.h"
 
 namespace heddle {
@@ -51,6 +52,12 @@ class Ecmp final : public SwitchPolicy {
       return Decision::Forward(table.ports[Map(hash, table.ports.size())]);
     }
     return Decision::Forward(candidates.ports[Map(hash, candidates.ports.size())]);
+  }
+
+  std::optional<uint64_t> ecmp_salt() const override {
+    const bool is_plain = settings_.hash != Hash::kCrcInit &&
+                          settings_.mapping == Mapping::kRange && !settings_.resilient;
+    return is_plain ? std::optional(salt_) : std::nullopt;
   }
 
   size_t StateBytes() const override { return sizeof(salt_) + tables_.size() * sizeof(Table); }

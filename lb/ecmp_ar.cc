@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/parts/ecmp_hash.h"
+#include "fabric/ecmp_hash.h"
 #include "lb/parts/load_balancer.h"
 #include "lb/parts/port_bands.h"
 #include "lb/parts/ties.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "core/random.h"
-#include "lb/parts/ecmp_hash.h"
+#include "fabric/ecmp_hash.h"
 #include "lb/parts/load_balancer.h"
 #include "lb/parts/port_load.h"
 #include "lb/parts/ties.h"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "lb/parts/ecmp_hash.h"
+#include "fabric/ecmp_hash.h"
 #include "lb/parts/load_balancer.h"
 #include "lb/parts/weights.h"
 

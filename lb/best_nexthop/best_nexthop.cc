@@ -25,7 +25,7 @@
 #include "core/ring.h"
 #include "lb/best_nexthop/int_fields.h"
 #include "lb/parts/dre.h"
-#include "lb/parts/ecmp_hash.h"
+#include "fabric/ecmp_hash.h"
 #include "lb/parts/flow_table.h"
 #include "lb/parts/load_balancer.h"
 #include "lb/parts/route_changes.h"

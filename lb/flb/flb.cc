@@ -30,7 +30,7 @@
 #include "core/random.h"
 #include "lb/flb/host.h"
 #include "lb/flb/switch.h"
-#include "lb/parts/ecmp_hash.h"
+#include "fabric/ecmp_hash.h"
 #include "lb/parts/leaf_clock.h"
 #include "lb/parts/leaf_paths.h"
 #include "lb/parts/load_balancer.h"

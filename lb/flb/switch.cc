@@ -15,7 +15,7 @@
 #include "lb/flb/header.h"
 #include "lb/flb/isolation.h"
 #include "lb/flb/queues.h"
-#include "lb/parts/ecmp_hash.h"
+#include "fabric/ecmp_hash.h"
 #include "lb/parts/flow_key.h"
 #include "lb/parts/follow_path.h"
 #include "lb/parts/leaf_clock.h"

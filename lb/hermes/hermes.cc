@@ -18,7 +18,7 @@
 #include "core/random.h"
 #include "lb/hermes/host.h"
 #include "lb/hermes/table.h"
-#include "lb/parts/ecmp_hash.h"
+#include "fabric/ecmp_hash.h"
 #include "lb/parts/follow_path.h"
 #include "lb/parts/load_balancer.h"
 

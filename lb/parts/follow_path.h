@@ -11,7 +11,7 @@
 #include "fabric/around_policy.h"
 #include "fabric/pins.h"
 #include "fabric/switch.h"
-#include "lb/parts/ecmp_hash.h"
+#include "fabric/ecmp_hash.h"
 
 namespace heddle {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "lb/parts/ecmp_hash.h"
+#include "fabric/ecmp_hash.h"
 #include "lb/parts/flow_key.h"
 #include "lb/parts/follow_path.h"
 #include "lb/parts/leaf_clock.h"

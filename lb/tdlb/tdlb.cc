@@ -20,7 +20,7 @@
 #include <string_view>
 
 #include "core/random.h"
-#include "lb/parts/ecmp_hash.h"
+#include "fabric/ecmp_hash.h"
 #include "lb/parts/leaf_clock.h"
 #include "lb/parts/leaf_paths.h"
 #include "lb/parts/load_balancer.h"

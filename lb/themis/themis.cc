@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/parts/ecmp_hash.h"
+#include "fabric/ecmp_hash.h"
 #include "lb/parts/expiring_table.h"
 #include "lb/parts/flow_key.h"
 #include "lb/parts/follow_path.h"

@@ -233,6 +233,84 @@ TEST(FifoPortTest, AnotherRateSparesThePacketThatIsLeaving) {
   EXPECT_EQ(left, (std::vector<Duration>{100_ns, 1'100_ns, 1'300_ns, 1'500_ns}));
 }
 
+// A link whose rate and delay change now and then, with a record of each departure.
+class ChangingLink {
+ public:
+  explicit ChangingLink(const PortSettings& settings)
+      : rate_(settings.rate), delay_(settings.delay) {}
+
+  struct Sent {
+    Time start;
+    Time departure;
+    Time arrival;
+    uint16_t bytes;
+  };
+  std::vector<Sent> sent;
+
+  void Send(Time now, uint16_t bytes) { Append(std::max(now, LastDeparture()), bytes); }
+
+  // What has not begun gets the new rate and delay, and overtakes nothing.
+  void Change(Time now, BitRate rate, Duration delay) {
+    rate_ = rate;
+    delay_ = delay;
+    const auto first = std::ranges::find_if(sent, [&](const Sent& s) { return s.start >= now; });
+    const std::vector<Sent> waiting(first, sent.end());
+    sent.erase(first, sent.end());
+    for (const Sent& s : waiting) Append(std::max(now, LastDeparture()), s.bytes);
+  }
+
+  int64_t Packets(Time now) const {
+    return std::ranges::count_if(sent, [&](const Sent& s) { return s.departure > now; });
+  }
+  int64_t Backlog(Time now) const {
+    int64_t bytes = 0;
+    for (const Sent& s : sent) bytes += s.departure > now ? s.bytes : 0;
+    return bytes;
+  }
+
+ private:
+  Time LastDeparture() const { return sent.empty() ? Time{} : sent.back().departure; }
+  void Append(Time start, uint16_t bytes) {
+    const Time departure = start + SerializationDelay(Bytes{bytes}, rate_);
+    const Time before = sent.empty() ? Time{} : sent.back().arrival;
+    sent.push_back({start, departure, std::max(before, departure + delay_), bytes});
+  }
+
+  BitRate rate_;
+  Duration delay_;
+};
+
+// The port keeps no departures: it finds them from arrivals, also where those follow from an
+// earlier delay, or from the packet before.
+TEST(FifoPortTest, KnowsItsQueueWhileTheRateAndTheDelayChange) {
+  Rng rng = Rng::Stream(1, "channels", 0);
+  for (int run = 0; run < 30; ++run) {
+    const PortSettings settings{.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 0_B};
+    const std::vector<PortBench::Offer> offers = RandomOffers(rng, settings);
+    PortBench bench(settings);
+    ChangingLink link(settings);
+    size_t next = 0;
+    bench.Run(offers, [&](Time end) {
+      for (; next < offers.size() && offers[next].at < end; ++next) {
+        link.Send(offers[next].at, offers[next].packet.bytes);
+      }
+      if (rng.Below(2) == 0) {
+        ASSERT_EQ(bench.port().QueuedPackets(end), link.Packets(end));
+        ASSERT_EQ(bench.port().Backlog(end), link.Backlog(end));
+      }
+      if (rng.Below(4) != 0) return;
+      const BitRate rate = std::vector<BitRate>{5_Gbps, 10_Gbps, 40_Gbps}[rng.Below(3)];
+      const Duration delay = kDelay + int64_t{rng.Below(5)} * 700_ns;
+      bench.port().SetChannel(end, rate, delay, [](uint64_t, Time) {});
+      link.Change(end, rate, delay);
+    });
+    ASSERT_EQ(bench.received().size(), link.sent.size());
+    for (size_t i = 0; i < link.sent.size(); ++i) {
+      ASSERT_EQ(bench.received()[i].arrival, link.sent[i].arrival) << "packet " << i;
+    }
+  }
+}
+
 // Three frames fit. None of the first three has left after 1 us, when the port fails.
 TEST(FifoPortTest, ComesBackEmpty) {
   PortBench bench({.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 0_B, .buffer = 3 * 1'518});

@@ -3,10 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/random.h"
+#include "fabric/ecmp_hash.h"
 #include "fabric/flow.h"
+#include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_statistics.h"
 
@@ -190,6 +196,70 @@ TEST(EcmpTest, WhenResilientAPortThatComesBackGetsItsFlowsBack) {
   PortsOf(leaf, {0, 1, 2, 4, 5, 6, 7});
   PortsOf(leaf, {0, 1, 2, 4, 5, 7});
   EXPECT_EQ(PortsOf(leaf, all), before);
+}
+
+// The policy that a switch would call if it did not know that this is ECMP.
+class EcmpByCalls final : public SwitchPolicy {
+ public:
+  explicit EcmpByCalls(uint64_t salt) : salt_(salt) {}
+  Decision OnPacket(SwitchView&, const Packet& packet, PortIndex,
+                    const Candidates& candidates) override {
+    return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
+  }
+  size_t StateBytes() const override { return 0; }
+
+ private:
+  const uint64_t salt_;
+};
+
+// What became of each flow, and what the switches counted.
+std::vector<std::vector<int64_t>> FatTreeWithAFailure(
+    std::function<SwitchPolicyPtr(SwitchId)> policy) {
+  const Graph graph = GraphFrom("{kind: fat_tree, k: 4}");
+  const uint32_t core = static_cast<uint32_t>(graph.links.size()) - 1;
+  Lab lab({.graph = graph,
+           .transport = "{kind: dctcp, min_rto: 1ms}",
+           .port = "{buffer: 40KB, ecn_above: 20KB}",
+           .switch_policy = std::move(policy),
+           .events = {{.at = Time{} + 200_us, .link = core, .up = false, .rate = {}, .delay = {}},
+                      {.at = Time{} + 600_us, .link = core, .up = true, .rate = {}, .delay = {}}}});
+  Rng rng = Rng::Stream(1, "flows", 0);
+  for (int i = 0; i < 200; ++i) {
+    const HostId src = static_cast<HostId>(rng.Below(16));
+    const HostId dst = static_cast<HostId>((src + 1 + rng.Below(15)) % 16);
+    lab.AddFlow(src, dst, 1 + rng.Below(200'000), Time{} + i * 4_us);
+  }
+  lab.Run();
+  std::vector<std::vector<int64_t>> seen;
+  for (const FlowRecord& flow : lab.records()) {
+    seen.push_back({flow.receiver.done.ps, flow.receiver.packets, flow.receiver.ce_marked,
+                    flow.receiver.paths_used, flow.sender.retransmissions});
+  }
+  for (const auto& s : lab.network().switches()) {
+    seen.push_back({s->asked(), s->drops(DropReason::kTail), s->drops(DropReason::kLinkDown),
+                    s->drops(DropReason::kNoRoute)});
+  }
+  return seen;
+}
+
+TEST(EcmpTest, SwitchesThatChooseThemselvesChooseAsThePolicyDoes) {
+  const auto by_switch = FatTreeWithAFailure(nullptr);
+  const auto by_calls = FatTreeWithAFailure([](SwitchId id) -> SwitchPolicyPtr {
+    return std::make_unique<EcmpByCalls>(EcmpSalt(id, 1));
+  });
+  EXPECT_EQ(by_switch, by_calls);
+}
+
+// Other hashes and mappings are not the switch's own.
+TEST(EcmpTest, OnlyPlainEcmpIsLeftToTheSwitch) {
+  const auto is_left = [](const std::string& settings) {
+    return BalancerFrom(settings).settings->ForSwitch(0, 1)->ecmp_salt().has_value();
+  };
+  EXPECT_TRUE(is_left("ecmp"));
+  EXPECT_TRUE(is_left("{kind: ecmp, hash: same_salt}"));
+  EXPECT_FALSE(is_left("{kind: ecmp, hash: crc_init}"));
+  EXPECT_FALSE(is_left("{kind: ecmp, mapping: modulo}"));
+  EXPECT_FALSE(is_left("{kind: ecmp, resilient: true}"));
 }
 
 }  // namespace heddle::ecmp_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lb/parts/ecmp_hash.h"
+#include "fabric/ecmp_hash.h"
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
 

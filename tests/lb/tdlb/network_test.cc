@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "lb/parts/ecmp_hash.h"
+#include "fabric/ecmp_hash.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 
