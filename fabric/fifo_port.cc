@@ -108,7 +108,7 @@ void FifoPort::GoDown(Time now, const std::function<void(const Packet&)>& lost) 
   backlog_ = carry_ = 0;
   late_.clear();
   wire_.TakeBack(waiting);
-  left_ = wire_.pushed();
+  left_ = begun_ = wire_.pushed();
   wire_.TellOfChange();
   down_ = true;
   buffer_ = harmless_ = -1;
@@ -129,12 +129,13 @@ void FifoPort::SetChannel(Time now, BitRate rate, Duration delay, const Restarte
   if (first != wire_.pushed()) {
     const Duration tx = SerializationDelay(Bytes{WireBytesOf(wire_.At(first))}, rate_);
     const Time departure = DepartureOf(first);
-    if (departure - tx < now) {
+    if (first < begun_ || departure - tx < now) {
       free = departure;
       if (FindLate(first) == nullptr) late_.insert(late_.begin(), {first, departure});
       ++first;
     }
   }
+  begun_ = first;
   late_.erase(std::ranges::lower_bound(late_, first, {}, &Departure::number), late_.end());
   if (ps_per_byte_ == 0 && first != wire_.pushed()) odd_busy_ps_ -= (busy_until_ - free).ps;
   int64_t bytes = 0;  // Bytes of packets that have not begun.

@@ -275,6 +275,7 @@ class alignas(64) FifoPort {
   const int64_t settings_buffer_;
   // The departures that do not follow from arrivals, because the delay has changed.
   std::vector<Departure> late_;
+  uint64_t begun_ = 0;  // Packets that had begun to leave when the channel last changed.
   BitRate rate_;
   int64_t carry_ = 0;         // Rounding of the last transmission in picosecond-bits.
   int64_t odd_busy_ps_ = 0;   // Busy time, if it does not follow from the bytes.
