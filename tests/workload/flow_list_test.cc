@@ -84,6 +84,40 @@ TEST_F(FlowListTest, ReadsIdsAndStartsInOtherUnits) {
   EXPECT_EQ(list_.settings->Expect().gives_ids, false);
 }
 
+TEST_F(FlowListTest, TheFirstIdIs0AndAnEmptyCellGivesNone) {
+  const auto flows = Read("id,src,dst,bytes,start_ns\n0,0,1,9,0\n,0,1,9,1\n");
+  ASSERT_EQ(flows.size(), 2u);
+  EXPECT_EQ(flows[0].id, 0);
+  EXPECT_EQ(flows[1].id, std::nullopt);
+}
+
+// Flows of one pair of hosts differ in their ports.
+TEST_F(FlowListTest, PortsMayBe0OrTheGreatest) {
+  const auto flows = Read("src,dst,bytes,start_ns,sport,dport\n0,1,9,0,0,65535\n0,1,9,1,65535,0\n");
+  ASSERT_EQ(flows.size(), 2u);
+  EXPECT_EQ(flows[0].sport, 0);
+  EXPECT_EQ(flows[0].dport, 65'535);
+  EXPECT_EQ(flows[1].sport, 65'535);
+  EXPECT_EQ(flows[1].dport, 0);
+  EXPECT_EQ(Read("src,dst,bytes,start_ns\n0,1,9,0\n").front().dport, 100);
+  EXPECT_THAT(Errors("src,dst,bytes,start_ns,dport\n0,1,9,0,65536\n"),
+              HasSubstr(":2:1: dport: 65536 is out of range"));
+}
+
+TEST_F(FlowListTest, EachColumnThatIsNeededIsNamed) {
+  EXPECT_THAT(Errors("dst,bytes,start_ns\n1,9,0\n"), HasSubstr("the header has no column src"));
+  EXPECT_THAT(Errors("src,bytes,start_ns\n0,9,0\n"), HasSubstr("the header has no column dst"));
+  EXPECT_THAT(Errors("src,dst,start_ns\n0,1,0\n"),
+              HasSubstr("the header has no column size_bytes or bytes"));
+  EXPECT_THAT(Errors("src,dst,bytes\n0,1,9\n"),
+              HasSubstr("the header has no column start_ps or start_ns or start"));
+}
+
+TEST_F(FlowListTest, AnUplinkIsANumber) {
+  EXPECT_THAT(Errors("src,dst,bytes,start_ns,path\n0,5,9,0,1/x\n"),
+              HasSubstr(":2:1: path: \"x\" is"));
+}
+
 TEST_F(FlowListTest, FlowsOfOneInstantKeepTheOrderOfTheIdsThatAreGiven) {
   const auto flows = Read("id,src,dst,bytes,start_ns\n9,0,1,20,0\n4,0,1,10,0\n");
   ASSERT_EQ(flows.size(), 2u);

@@ -104,6 +104,17 @@ TEST(PathDelaysTest, AFailedPathIsNeitherTheFastestNorTheSlowest) {
   EXPECT_EQ(delays.Timeout(kNow), 15_us);
 }
 
+TEST(PathDelaysTest, NorIsTheFastestThatFails) {
+  PathDelays delays = Delays(PathDelays::Memory::kFastestAndSlowest);
+  delays.Learn(0, 40_us, kNow);
+  delays.Learn(1, 50_us, kNow);
+  delays.Learn(2, 400_us, kNow);
+  delays.Forget(0);
+  delays.Learn(1, 50_us, kNow);
+  delays.Learn(2, 400_us, kNow);
+  EXPECT_EQ(delays.Timeout(kNow), 350_us);
+}
+
 // --- One leaf ---
 
 class TdlbLeafTest : public testing::Test {

@@ -65,6 +65,20 @@ TEST(TimelyTest, GrowsFasterAfterFiveSamplesThatDoNotRise) {
   EXPECT_LT(flow.state.rate, 5e9 + 10 * 10e6);
 }
 
+// The next segment begins behind that packet.
+TEST(TimelyTest, TheSampleComesWithThePacketThatCompletesTheSegment) {
+  Flow flow = TimelyAt(5, "3000B");
+  flow.Ack(40_us);
+  flow.Ack(40_us);
+  EXPECT_DOUBLE_EQ(flow.state.rate, 5e9);
+  flow.Ack(40_us);
+  EXPECT_DOUBLE_EQ(flow.state.rate, 5e9 + 10e6);
+  flow.Ack(40_us, Time{}, 2);
+  EXPECT_DOUBLE_EQ(flow.state.rate, 5e9 + 10e6);
+  flow.Ack(40_us);
+  EXPECT_DOUBLE_EQ(flow.state.rate, 5e9 + 20e6);
+}
+
 // The paper's cases are RTT < t_low and RTT > t_high, so both bounds belong to the case in between.
 TEST(TimelyTest, CountsSamplesOfExactlyItsBounds) {
   for (const Duration bound : {50_us, 500_us}) {
