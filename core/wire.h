@@ -53,7 +53,7 @@ class WireTail {
   WireTail& operator=(const WireTail&) = delete;
 
   // The slot for the next packet: fill it in, then Commit(). If it is not committed, its arrival
-  // must be kNever, as that of a new Packet.
+  // must be kNever, as that of a new Packet: the head reads it as the end of the wire.
   Packet& Slot() {
     if (!HasRoom()) [[unlikely]]
       MakeRoom(pushed());

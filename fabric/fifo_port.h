@@ -5,8 +5,8 @@
 // can change it. So the port puts the packet onto the wire at once, stamped with its future
 // arrival. One event per packet-hop then gives the same result, to the picosecond, as separate
 // arrival and departure events. The queue at any instant is the set of packets that depart later.
-// The port keeps no record of them beside the wire: a packet departs the link's delay before it
-// arrives.
+// A packet departs the link's delay before it arrives, so the port keeps no record of departures
+// beside the wire, except after a change of the delay.
 
 #pragma once
 
@@ -203,8 +203,8 @@ class alignas(64) FifoPort {
   }
 
   // Removes packets that have departed by `now` from the queue. It is called only when the queue
-  // length matters: as long as neither a drop nor a mark is possible, departed packets may still
-  // count.
+  // length matters, or when the wire's ring is full: as long as neither a drop nor a mark is
+  // possible, departed packets may still count.
   void ForgetDeparted(Time now) {
     for (; left_ != wire_.pushed() && DepartureOf(left_) <= now; ++left_) {
       backlog_ -= SizeOf(wire_.At(left_));
@@ -213,7 +213,7 @@ class alignas(64) FifoPort {
       ForgetLate();
   }
 
-  // A packet that is not known to have left.
+  // Returns when packet `number`, which is not known to have left, departs.
   Time DepartureOf(uint64_t number) {
     if (!late_.empty() && number >= late_.front().number) [[unlikely]] {
       const Departure* its = FindLate(number);
@@ -222,8 +222,8 @@ class alignas(64) FifoPort {
     return wire_.At(number).arrival - delay_;
   }
 
-  // The next packet departs at `departure`, and arrives together with the one before it, which had
-  // a longer delay. Returns when that is.
+  // The next packet departs at `departure`, and arrives together with the one before it, because
+  // some packet before it had a longer delay. Returns when that is.
   Time Late(Time departure) {
     late_.push_back({wire_.pushed(), departure});
     return last_arrival_;
@@ -260,7 +260,7 @@ class alignas(64) FifoPort {
   uint16_t size_unit_;
   bool down_ = false;
 
-  // Second cache line, with the wire.
+  // Second cache line, with the hot part of the wire.
   int64_t wire_bytes_ = 0;
   int64_t payload_bytes_ = 0;
   WireTail wire_;
@@ -273,7 +273,7 @@ class alignas(64) FifoPort {
   int64_t dropped_down_ = 0;
   int64_t lost_on_wire_ = 0;  // Dropped packets that had left the port.
   const int64_t settings_buffer_;
-  // The departures that do not follow from arrivals, because the delay has changed.
+  // The departures that do not follow from arrivals, because the channel has changed. Ascending.
   std::vector<Departure> late_;
   uint64_t begun_ = 0;  // Packets that had begun to leave when the channel last changed.
   BitRate rate_;

@@ -72,7 +72,10 @@ void Switch::SetRoutes(RoutingTable routes) {
   }
 }
 
-void Switch::Attach() { policy_->Attach(view_); }
+void Switch::Attach() {
+  policy_->Attach(view_);
+  is_ecmp_ = is_ecmp_ && timers_.Next() == kNever;
+}
 
 [[gnu::always_inline]] inline void Switch::ForwardBy(const Candidates& candidates,
                                                      const Packet& packet, PortIndex in_port) {
@@ -283,8 +286,8 @@ void Switch::ReturnToSender(const Packet& header, PortIndex in_port) {
 
 void Switch::Prefetch(Time end) const { arrivals_.Prefetch(end); }
 
-// Returns kElsewhere if there is no such port, the host has several links, or the packet goes in
-// circles.
+// Returns kElsewhere if Handle() must deal with the packet: no route, a host with several links, or
+// a packet that goes in circles.
 [[gnu::always_inline]] inline PortIndex Switch::EcmpPortOf(const Packet& packet) {
   const Candidates& candidates = CandidatesTo(packet.dst);
   const size_t choices = candidates.ports.size();
@@ -294,9 +297,8 @@ void Switch::Prefetch(Time end) const { arrivals_.Prefetch(end); }
   return EcmpPort(packet, ecmp_salt_, candidates.ports);
 }
 
-// The loop of Run() for ECMP at FIFO ports. It has no branch on whether there is a choice, which
-// follows no pattern. The port of a packet is found, and fetched, while the packet before it is
-// sent.
+// The loop of Run() for ECMP at FIFO ports. It does not branch on whether a packet has a choice:
+// that branch would be mispredicted. While it sends a packet, it prefetches the port of the next.
 void Switch::RunEcmp(const Window& window) {
   if (arrivals_.Next() >= window.end) return;
   const Packet* packet = &arrivals_.Front();

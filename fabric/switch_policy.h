@@ -223,8 +223,8 @@ class SwitchPolicy {
   // does not call them.
   virtual uint32_t unused_hooks() const { return 0; }
 
-  // A policy that has no hooks and always chooses the port of EcmpPort() returns its salt. The
-  // switch then chooses this port itself, without a call for each packet.
+  // A policy that has no hooks, sets no timers and always chooses the port of EcmpPort() returns
+  // its salt. The switch then chooses this port itself, without a call for each packet.
   virtual std::optional<uint64_t> ecmp_salt() const { return std::nullopt; }
 
   // Called before the first packet; the only hook that may allocate.

@@ -259,6 +259,11 @@ class ChangingLink {
     for (const Sent& s : waiting) Append(std::max(now, LastDeparture()), s.bytes);
   }
 
+  // What has not arrived is lost.
+  void Fail(Time now) {
+    std::erase_if(sent, [&](const Sent& s) { return s.arrival >= now; });
+  }
+
   int64_t Packets(Time now) const {
     return std::ranges::count_if(sent, [&](const Sent& s) { return s.departure > now; });
   }
@@ -297,6 +302,11 @@ TEST(FifoPortTest, KnowsItsQueueWhileTheRateAndTheDelayChange) {
       if (rng.Below(2) == 0) {
         ASSERT_EQ(bench.port().QueuedPackets(end), link.Packets(end));
         ASSERT_EQ(bench.port().Backlog(end), link.Backlog(end));
+      }
+      if (rng.Below(20) == 0) {
+        bench.port().GoDown(end, [](const Packet&) {});
+        bench.port().GoUp();
+        link.Fail(end);
       }
       if (rng.Below(4) != 0) return;
       const BitRate rate = std::vector<BitRate>{5_Gbps, 10_Gbps, 40_Gbps}[rng.Below(3)];
