@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "core/engine.h"
-#include "fabric/switch.h"
 #include "fabric/ecmp_hash.h"
+#include "fabric/switch.h"
 #include "topo/routing.h"
 
 namespace heddle::forwarding {

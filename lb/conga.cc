@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/parts/dre.h"
 #include "fabric/ecmp_hash.h"
+#include "lb/parts/dre.h"
 #include "lb/parts/flowlets.h"
 #include "lb/parts/follow_path.h"
 #include "lb/parts/leaf_paths.h"

@@ -23,9 +23,9 @@
 
 #include "core/random.h"
 #include "core/ring.h"
+#include "fabric/ecmp_hash.h"
 #include "lb/best_nexthop/int_fields.h"
 #include "lb/parts/dre.h"
-#include "fabric/ecmp_hash.h"
 #include "lb/parts/flow_table.h"
 #include "lb/parts/load_balancer.h"
 #include "lb/parts/route_changes.h"

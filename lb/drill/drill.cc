@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/drill/unseen_bytes.h"
 #include "fabric/ecmp_hash.h"
+#include "lb/drill/unseen_bytes.h"
 #include "lb/parts/load_balancer.h"
 #include "lb/parts/port_load.h"
 #include "lb/parts/ties.h"

@@ -28,9 +28,9 @@
 #include <string_view>
 
 #include "core/random.h"
+#include "fabric/ecmp_hash.h"
 #include "lb/flb/host.h"
 #include "lb/flb/switch.h"
-#include "fabric/ecmp_hash.h"
 #include "lb/parts/leaf_clock.h"
 #include "lb/parts/leaf_paths.h"
 #include "lb/parts/load_balancer.h"

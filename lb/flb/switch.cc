@@ -11,11 +11,11 @@
 #include <span>
 #include <vector>
 
+#include "fabric/ecmp_hash.h"
 #include "lb/flb/delays.h"
 #include "lb/flb/header.h"
 #include "lb/flb/isolation.h"
 #include "lb/flb/queues.h"
-#include "fabric/ecmp_hash.h"
 #include "lb/parts/flow_key.h"
 #include "lb/parts/follow_path.h"
 #include "lb/parts/leaf_clock.h"

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "core/random.h"
+#include "fabric/ecmp_hash.h"
 #include "lb/hermes/host.h"
 #include "lb/hermes/table.h"
-#include "fabric/ecmp_hash.h"
 #include "lb/parts/follow_path.h"
 #include "lb/parts/load_balancer.h"
 

@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "fabric/around_policy.h"
+#include "fabric/ecmp_hash.h"
 #include "fabric/pins.h"
 #include "fabric/switch.h"
-#include "fabric/ecmp_hash.h"
 
 namespace heddle {
 
