@@ -83,13 +83,12 @@ class WireTail {
     }
   }
 
-  // At() finds a packet by its number, counted from 0, and FromBack() by its distance from the end
-  // (1: the last one). The packet must not have arrived yet, or be one that MakeRoom() keeps.
+  // Finds a packet by its number, counted from 0. The packet must not have arrived yet, or be one
+  // that MakeRoom() keeps.
   Packet& At(uint64_t number) { return ring_->slots[number & mask_]; }
   // The telemetry beside packet `number`. It may be written until the end of the window in which
   // the packet was committed.
   Telemetry& Extra(uint64_t number) { return ring_->TelemetryOf(number); }
-  const Packet& FromBack(uint64_t i) const { return ring_->slots[(pushed() - i) & mask_]; }
 
   // For changes between windows, when all mail has been read. waiting() counts the packets that the
   // head has not taken, TakeBack() removes the last ones, and TellOfChange() tells the consumer

@@ -4,8 +4,6 @@
 
 #include <absl/numeric/int128.h>
 
-#include <algorithm>
-
 #include "core/check.h"
 
 namespace heddle {
@@ -53,12 +51,6 @@ void FifoPort::MakeRoom(Time now) {
   wire_.MakeRoom(left_);
 }
 
-// Few packets are late, and those that have left are forgotten.
-const FifoPort::Departure* FifoPort::FindLate(uint64_t number) const {
-  const auto its = std::ranges::lower_bound(late_, number, {}, &Departure::number);
-  return its != late_.end() && its->number == number ? &*its : nullptr;
-}
-
 Bytes FifoPort::SentIn(Duration time) const {
   if (ps_per_byte_ != 0) return {(time.ps + ps_per_byte_ - 1) / ps_per_byte_};
   return {static_cast<int64_t>(absl::int128(time.ps) * rate_.bps / kBitPicoseconds)};
@@ -83,22 +75,17 @@ bool FifoPort::Lose(const Packet& slot, Time now) {
   return Drop();
 }
 
-void FifoPort::ForgetLate() {
-  std::erase_if(late_, [&](const Departure& its) { return its.number < left_; });
-}
-
 void FifoPort::GoDown(Time now, const std::function<void(const Packet&)>& lost) {
   ForgetDeparted(now);
   const uint64_t waiting = wire_.waiting();
-  const uint64_t unsent = wire_.pushed() - left_;
-  for (uint64_t i = waiting; i > 0; --i) {
-    const Packet& packet = wire_.FromBack(i);
+  for (uint64_t i = wire_.pushed() - waiting; i != wire_.pushed(); ++i) {
+    const Packet& packet = wire_.At(i);
     lost(packet);
-    if (i > unsent) {
+    if (i < left_) {
       ++lost_on_wire_;
       continue;
     }
-    wire_bytes_ -= packet.bytes + wire_overhead_;
+    wire_bytes_ -= WireBytesOf(packet);
     payload_bytes_ -= PayloadOf(packet);
   }
   if (ps_per_byte_ == 0) odd_busy_ps_ -= QueueingDelay(now).ps;
@@ -128,15 +115,15 @@ void FifoPort::SetChannel(Time now, BitRate rate, Duration delay, const Restarte
   Time free = now;
   if (first != wire_.pushed()) {
     const Duration tx = SerializationDelay(Bytes{WireBytesOf(wire_.At(first))}, rate_);
-    const Time departure = DepartureOf(first);
+    const Time departure = NextDeparture();
     if (first < begun_ || departure - tx < now) {
       free = departure;
-      if (FindLate(first) == nullptr) late_.insert(late_.begin(), {first, departure});
       ++first;
     }
   }
   begun_ = first;
-  late_.erase(std::ranges::lower_bound(late_, first, {}, &Departure::number), late_.end());
+  late_.clear();
+  if (first != left_) late_.push_back({left_, free});
   if (ps_per_byte_ == 0 && first != wire_.pushed()) odd_busy_ps_ -= (busy_until_ - free).ps;
   int64_t bytes = 0;  // Bytes of packets that have not begun.
   for (uint64_t i = first; i != wire_.pushed(); ++i) bytes += WireBytesOf(wire_.At(i));
@@ -149,8 +136,8 @@ void FifoPort::SetChannel(Time now, BitRate rate, Duration delay, const Restarte
   delay_ = delay;
   ps_per_byte_ = kBitPicoseconds % rate.bps == 0 ? kBitPicoseconds / rate.bps : 0;
   if (first == wire_.pushed()) return;
-  const uint64_t left = wire_.pushed() - first;
-  last_arrival_ = wire_.waiting() > left ? wire_.FromBack(left + 1).arrival : now;
+  const bool follows = wire_.waiting() > wire_.pushed() - first;
+  last_arrival_ = follows ? wire_.At(first - 1).arrival : now;
   busy_until_ = free;
   for (uint64_t i = first; i != wire_.pushed(); ++i) {
     Packet& packet = wire_.At(i);
@@ -186,7 +173,7 @@ FifoPort::Counters FifoPort::SentBy(Time now) {
   for (uint64_t i = left_; i != wire_.pushed(); ++i) {
     const Packet& waiting = wire_.At(i);
     --sent.packets;
-    sent.wire_bytes -= waiting.bytes + wire_overhead_;
+    sent.wire_bytes -= WireBytesOf(waiting);
     sent.payload_bytes -= PayloadOf(waiting);
   }
   sent.busy_ps -= QueueingDelay(now).ps;

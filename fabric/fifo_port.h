@@ -14,10 +14,10 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <vector>
 
 #include "core/node.h"
 #include "core/packet.h"
+#include "core/ring.h"
 #include "core/units.h"
 #include "core/wire.h"
 
@@ -193,7 +193,7 @@ class alignas(64) FifoPort {
   int64_t dropped() const { return dropped_; }            // Because the buffer was full.
   int64_t dropped_down() const { return dropped_down_; }  // Because the link was down.
   int64_t marked() const { return marked_; }
-  size_t memory_bytes() const { return sizeof(*this); }
+  size_t memory_bytes() const { return sizeof(*this) + late_.capacity() * sizeof(Departure); }
 
  private:
   // Without a branch, which would be mispredicted: data packets and ACKs follow no pattern.
@@ -206,21 +206,19 @@ class alignas(64) FifoPort {
   // length matters, or when the wire's ring is full: as long as neither a drop nor a mark is
   // possible, departed packets may still count.
   void ForgetDeparted(Time now) {
-    for (; left_ != wire_.pushed() && DepartureOf(left_) <= now; ++left_) {
+    while (left_ != wire_.pushed() && NextDeparture() <= now) {
       backlog_ -= SizeOf(wire_.At(left_));
+      if (IsNextLate()) [[unlikely]]
+        late_.pop_front();
+      ++left_;
     }
-    if (!late_.empty()) [[unlikely]]
-      ForgetLate();
   }
 
-  // Returns when packet `number`, which is not known to have left, departs.
-  Time DepartureOf(uint64_t number) {
-    if (!late_.empty() && number >= late_.front().number) [[unlikely]] {
-      const Departure* its = FindLate(number);
-      if (its != nullptr) return its->at;
-    }
-    return wire_.At(number).arrival - delay_;
+  // Returns when packet `left_` departs, the first that is not known to have left.
+  Time NextDeparture() {
+    return IsNextLate() ? late_.front().at : wire_.At(left_).arrival - delay_;
   }
+  bool IsNextLate() const { return !late_.empty() && late_.front().number == left_; }
 
   // The next packet departs at `departure`, and arrives together with the one before it, because
   // some packet before it had a longer delay. Returns when that is.
@@ -245,8 +243,6 @@ class alignas(64) FifoPort {
     uint64_t number;  // Of a packet on the wire.
     Time at;
   };
-  const Departure* FindLate(uint64_t number) const;
-  void ForgetLate();
 
   // First cache line.
   Time busy_until_{-kNever.ps};  // End of the last transmission; long ago if there was none.
@@ -274,7 +270,7 @@ class alignas(64) FifoPort {
   int64_t lost_on_wire_ = 0;  // Dropped packets that had left the port.
   const int64_t settings_buffer_;
   // The departures that do not follow from arrivals, because the channel has changed. Ascending.
-  std::vector<Departure> late_;
+  Ring<Departure> late_;
   uint64_t begun_ = 0;  // Packets that had begun to leave when the channel last changed.
   BitRate rate_;
   int64_t carry_ = 0;         // Rounding of the last transmission in picosecond-bits.

@@ -20,13 +20,11 @@ constexpr PortIndex kElsewhere = std::numeric_limits<PortIndex>::max();
 }  // namespace
 
 Switch::Switch(SwitchId id, int tier, size_t ports, SwitchPolicyPtr policy)
-    : ecmp_salt_(policy->ecmp_salt().value_or(0)),
-      ports_(ports),
+    : ports_(ports),
       policy_(std::move(policy)),
       hooks_(policy_.hooks()),
       plain_((hooks_ &
               (SwitchPolicy::kTransmit | SwitchPolicy::kEnqueue | SwitchPolicy::kDropped)) == 0),
-      is_ecmp_(hooks_ == 0 && policy_->ecmp_salt().has_value()),
       id_(id),
       tier_(tier) {}
 
@@ -44,7 +42,7 @@ void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::
   telemetry_ = !ports.empty() && ports.front().queues.telemetry;
   may_pass_ = plain_ && !telemetry_;
   trims_ = queued_->trims();
-  plain_ = is_ecmp_ = false;
+  plain_ = false;
 }
 
 void RoutingTable::SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts) {
@@ -74,7 +72,7 @@ void Switch::SetRoutes(RoutingTable routes) {
 
 void Switch::Attach() {
   policy_->Attach(view_);
-  is_ecmp_ = is_ecmp_ && timers_.Next() == kNever;
+  if (!queued_ && hooks_ == 0 && timers_.Next() == kNever) ecmp_salt_ = policy_->ecmp_salt();
 }
 
 [[gnu::always_inline]] inline void Switch::ForwardBy(const Candidates& candidates,
@@ -140,14 +138,18 @@ void Switch::End(const Packet& packet, const Decision& decision) {
   }
 }
 
+[[gnu::always_inline]] inline void Switch::SendPlain(const Packet& packet, PortIndex port) {
+  const bool sent = ports_[port].Send(packet, path_parts_[port], now_, *window_);
+  if (!sent) [[unlikely]]
+    ReportDrop(packet);
+}
+
 [[gnu::always_inline]] inline void Switch::Forward(const Packet& packet, PortIndex in_port,
                                                    PortIndex port, bool arrived) {
   if (!plain_) {
     return queued_ ? ForwardToQueue(packet, in_port, port, arrived) : ForwardAndTell(packet, port);
   }
-  const bool sent = ports_[port].Send(packet, path_parts_[port], now_, *window_);
-  if (!sent) [[unlikely]]
-    ReportDrop(packet);
+  SendPlain(packet, port);
 }
 
 void Switch::ForwardAndTell(const Packet& packet, PortIndex port) {
@@ -294,7 +296,7 @@ void Switch::Prefetch(Time end) const { arrivals_.Prefetch(end); }
   if (choices == 0 || candidates.are_links_of_host || packet.hops >= kMaxHops) [[unlikely]]
     return kElsewhere;
   asked_ += choices > 1 ? 1 : 0;
-  return EcmpPort(packet, ecmp_salt_, candidates.ports);
+  return EcmpPort(packet, *ecmp_salt_, candidates.ports);
 }
 
 // The loop of Run() for ECMP at FIFO ports. It does not branch on whether a packet has a choice:
@@ -315,8 +317,8 @@ void Switch::RunEcmp(const Window& window) {
     }
     if (port == kElsewhere) [[unlikely]] {
       Handle(*packet, arrived_.port);
-    } else if (!ports_[port].Send(*packet, path_parts_[port], now_, window)) [[unlikely]] {
-      ReportDrop(*packet);
+    } else {
+      SendPlain(*packet, port);
     }
     arrivals_.Drop(arrived_);
     if (behind == nullptr) return;
@@ -327,7 +329,7 @@ void Switch::RunEcmp(const Window& window) {
 
 void Switch::Run(const Window& window) {
   window_ = &window;
-  if (is_ecmp_) return RunEcmp(window);
+  if (ecmp_salt_) return RunEcmp(window);
   if (queued_ && queued_->eager()) return RunEager(window);
   for (;;) {
     const Time timer = timers_.Next();

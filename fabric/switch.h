@@ -137,6 +137,7 @@ class Switch final : public Node {
   void RunEager(const Window& window);
   void RunEcmp(const Window& window);
   PortIndex EcmpPortOf(const Packet& packet);
+  void SendPlain(const Packet& packet, PortIndex port);
   void HandleArrival();
   void Handle(const Packet& packet, PortIndex in_port);
   void ForwardBy(const Candidates& candidates, const Packet& packet, PortIndex in_port);
@@ -169,8 +170,8 @@ class Switch final : public Node {
   const Candidates& CandidatesTo(HostId host) const { return candidates_[routes_.SetOf(host)]; }
 
   Time now_;
-  uint64_t ecmp_salt_;
-  int64_t asked_ = 0;  // Placed in a cache line that every packet touches.
+  std::optional<uint64_t> ecmp_salt_;  // Set if the policy is ECMP, and the ports FIFO ports.
+  int64_t asked_ = 0;                  // Placed in a cache line that every packet touches.
   const Window* window_ = nullptr;
   Arrivals::Taken arrived_;  // The arrival being handled.
   FixedVector<FifoPort> ports_;
@@ -182,7 +183,6 @@ class Switch final : public Node {
   SwitchPolicyPtr policy_;
   uint32_t hooks_;
   bool plain_;             // FIFO ports, and a policy without kTransmit, kEnqueue and kDropped.
-  bool is_ecmp_;           // FIFO ports, and a policy that is ECMP with ecmp_salt_.
   bool may_pass_ = false;  // Queued ports, without those hooks and without telemetry.
   uint8_t control_class_ = 0;
   uint8_t data_class_ = 0;

@@ -167,8 +167,8 @@ TEST(WireTest, ReachesBackToWhatIsStillOnItAfterItsRingHasGrown) {
   Merge merge(1);
   for (uint32_t i = 0; i < 100; ++i) merge.Push(0, Time{i}, i);
   EXPECT_EQ(merge.tail(0).At(42).seq, 42u);
-  EXPECT_EQ(merge.tail(0).FromBack(1).seq, 99u);
-  EXPECT_EQ(merge.tail(0).FromBack(100).seq, 0u);
+  EXPECT_EQ(merge.tail(0).At(99).seq, 99u);
+  EXPECT_EQ(merge.tail(0).At(0).seq, 0u);
 }
 
 TEST(WireDeathTest, RefusesAPacketThatArrivesInsideTheWindow) {

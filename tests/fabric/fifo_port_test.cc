@@ -249,7 +249,7 @@ class ChangingLink {
 
   void Send(Time now, uint16_t bytes) { Append(std::max(now, LastDeparture()), bytes); }
 
-  // What has not begun gets the new rate and delay, and overtakes nothing.
+  // Packets that have not begun get the new rate and delay. They overtake nothing.
   void Change(Time now, BitRate rate, Duration delay) {
     rate_ = rate;
     delay_ = delay;
@@ -259,7 +259,7 @@ class ChangingLink {
     for (const Sent& s : waiting) Append(std::max(now, LastDeparture()), s.bytes);
   }
 
-  // What has not arrived is lost.
+  // The link loses all packets that have not arrived.
   void Fail(Time now) {
     std::erase_if(sent, [&](const Sent& s) { return s.arrival >= now; });
   }

@@ -212,7 +212,7 @@ class EcmpByCalls final : public SwitchPolicy {
   const uint64_t salt_;
 };
 
-// What became of each flow, and what the switches counted.
+// Returns the record of each flow, and the counts of each switch.
 std::vector<std::vector<int64_t>> FatTreeWithAFailure(
     std::function<SwitchPolicyPtr(SwitchId)> policy) {
   const Graph graph = GraphFrom("{kind: fat_tree, k: 4}");
