@@ -4,6 +4,8 @@
 
 #include <numeric>
 #include <thread>
+#include <tuple>
+#include <utility>
 
 #include "core/check.h"
 
@@ -13,22 +15,87 @@ namespace {
 // If fewer nodes than this run in a window, the barrier costs more than the work.
 constexpr int64_t kSparseVisits = 32;
 
-// Distributes the groups over shards: the heaviest first, each to the shard with the least work so
-// far. Every shard gets leaves and spines, so many wires need not cross threads.
-std::vector<std::vector<Group*>> Distribute(const std::vector<std::unique_ptr<Group>>& groups,
-                                            size_t shards) {
-  std::vector<size_t> order(groups.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return groups[i]->weight; });
-  std::vector<std::vector<Group*>> parts(shards);
-  std::vector<int64_t> load(shards, 0);
-  for (const size_t i : order) {
-    const size_t lightest = static_cast<size_t>(std::ranges::min_element(load) - load.begin());
-    parts[lightest].push_back(groups[i].get());
-    load[lightest] += groups[i]->weight;
+// Where groups are placed, so that few wires cross from one shard to another.
+class Placement {
+ public:
+  Placement(const std::vector<std::unique_ptr<Group>>& groups, size_t shards)
+      : groups_(groups),
+        neighbours_(groups.size()),
+        shard_of_(groups.size(), kNowhere),
+        load_(shards, 0),
+        parts_(shards) {}
+
+  void Connect(uint32_t from, uint32_t to) {
+    if (from == to) return;
+    neighbours_[from].push_back(to);
+    neighbours_[to].push_back(from);
   }
-  return parts;
-}
+
+  // First the groups of several nodes, leaves with their hosts: equal shares of neighbours in the
+  // order in which they were added. Then the others, each to the shard that it has most wires to.
+  std::vector<std::vector<Group*>> Place() {
+    const auto is_leaf = [](const std::unique_ptr<Group>& group) {
+      return group->nodes.size() > 1;
+    };
+    const int64_t leaves = WeightOf(is_leaf);
+    int64_t placed = 0;
+    for (uint32_t g = 0; g < groups_.size(); ++g) {
+      if (!is_leaf(groups_[g])) continue;
+      // The middle of its weight decides.
+      const int64_t middle = 2 * placed + groups_[g]->weight;
+      const int64_t shards = static_cast<int64_t>(load_.size());
+      Put(g, static_cast<size_t>(std::min(middle * shards / (2 * leaves), shards - 1)));
+      placed += groups_[g]->weight;
+    }
+    const int64_t all = WeightOf([](const auto&) { return true; });
+    limit_ = all / static_cast<int64_t>(load_.size());
+    for (uint32_t g = 0; g < groups_.size(); ++g) {
+      if (shard_of_[g] == kNowhere) Put(g, BestFor(g));
+    }
+    return std::move(parts_);
+  }
+
+ private:
+  static constexpr size_t kNowhere = ~size_t{0};
+
+  template <class Which>
+  int64_t WeightOf(const Which& which) const {
+    int64_t weight = 0;
+    for (const std::unique_ptr<Group>& group : groups_) weight += which(group) ? group->weight : 0;
+    return weight;
+  }
+
+  void Put(uint32_t g, size_t shard) {
+    shard_of_[g] = shard;
+    load_[shard] += groups_[g]->weight;
+    parts_[shard].push_back(groups_[g].get());
+  }
+
+  // The shard with the most wires to `g` among those that have room for it; of several, the one
+  // with the least work so far. If none has room, that one too.
+  size_t BestFor(uint32_t g) const {
+    std::vector<int64_t> wires(load_.size(), 0);
+    for (const uint32_t other : neighbours_[g]) {
+      if (shard_of_[other] != kNowhere) ++wires[shard_of_[other]];
+    }
+    const auto rank = [&](size_t shard) {
+      const bool is_full = load_[shard] + groups_[g]->weight > limit_;
+      return std::tuple(is_full, is_full ? 0 : -wires[shard], load_[shard]);
+    };
+    size_t best = 0;
+    for (size_t shard = 1; shard < load_.size(); ++shard) {
+      if (rank(shard) < rank(best)) best = shard;
+    }
+    return best;
+  }
+
+  const std::vector<std::unique_ptr<Group>>& groups_;
+  std::vector<std::vector<uint32_t>> neighbours_;
+  std::vector<size_t> shard_of_;
+  std::vector<int64_t> load_;
+  int64_t limit_ = 0;
+  std::vector<std::vector<Group*>> parts_;
+};
 
 }  // namespace
 
@@ -57,8 +124,12 @@ void Engine::Connect(Node& from, WireTail& wire, Node& to, Duration least) {
 
 void Engine::Place(int threads) {
   const size_t shards = std::clamp<size_t>(static_cast<size_t>(threads), 1, groups_.size());
+  Placement placement(groups_, shards);
+  for (const Link& link : links_) {
+    placement.Connect(link.from->group_, link.wire->consumer_->group_);
+  }
   uint32_t index = 0;
-  for (std::vector<Group*>& part : Distribute(groups_, shards)) {
+  for (std::vector<Group*>& part : placement.Place()) {
     shards_.push_back(std::make_unique<Shard>(index++, std::move(part)));
   }
   for (const std::unique_ptr<Shard>& from : shards_) {

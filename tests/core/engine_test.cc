@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <deque>
 #include <functional>
 #include <numeric>
 #include <vector>
@@ -142,6 +144,54 @@ class UntilConductor : public Conductor {
  private:
   const Time end_;
 };
+
+// A node with links in both directions, which never does anything.
+class Hub final : public Node {
+ public:
+  void Run(const Window&) override {}
+  Time Due() const override { return kNever; }
+
+  std::deque<WireTail> wires;
+};
+
+// Two pods of two leaves, each with a host, and two switches above the leaves. Two switches above
+// all connect the pods.
+TEST(EngineTest, PlacesPodsOnThreadsOfTheirOwn) {
+  std::array<std::array<Hub, 2>, 2> hosts, leaves, aggregates;  // By pod.
+  std::array<Hub, 2> cores;
+  Engine engine;
+  const auto connect = [&](Hub& a, Hub& b) {
+    engine.Connect(a, a.wires.emplace_back(), b, 1_us);
+    engine.Connect(b, b.wires.emplace_back(), a, 1_us);
+  };
+  for (const size_t pod : {0, 1}) {
+    for (const size_t i : {0, 1}) {
+      const Engine::GroupId group = engine.AddGroup();
+      engine.Add(hosts[pod][i], group);
+      engine.Add(leaves[pod][i], group);
+    }
+  }
+  for (Hub& core : cores) engine.Add(core, engine.AddGroup());
+  for (const size_t i : {0, 1}) {
+    for (const size_t pod : {1, 0}) engine.Add(aggregates[pod][i], engine.AddGroup());
+  }
+  for (const size_t pod : {0, 1}) {
+    for (const size_t i : {0, 1}) {
+      connect(hosts[pod][i], leaves[pod][i]);
+      for (Hub& aggregate : aggregates[pod]) connect(leaves[pod][i], aggregate);
+      connect(aggregates[pod][i], cores[i]);
+    }
+  }
+  engine.Place(2);
+  for (const size_t pod : {0, 1}) {
+    for (const size_t i : {0, 1}) {
+      EXPECT_EQ(engine.shard_of(hosts[pod][i]), static_cast<int>(pod));
+      EXPECT_EQ(engine.shard_of(leaves[pod][i]), static_cast<int>(pod));
+      EXPECT_EQ(engine.shard_of(aggregates[pod][i]), static_cast<int>(pod));
+    }
+  }
+  EXPECT_NE(engine.shard_of(cores[0]), engine.shard_of(cores[1]));
+}
 
 TEST(EngineTest, SkipsWindowsInWhichNobodyHasAnythingDue) {
   for (const int threads : {1, 2}) {
