@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -207,6 +208,7 @@ class Ecmp final : public SwitchPolicy {
     return Decision::Forward(
         candidates.ports[MapToRange(EcmpHash(packet, salt_), candidates.ports.size())]);
   }
+  std::optional<uint64_t> ecmp_salt() const override { return salt_; }
   size_t StateBytes() const override { return sizeof(salt_); }
 
  private:
@@ -220,7 +222,6 @@ class SteadyHost final : public Node {
       : id_(id), dst_(dst), next_(FirstOf(id)), nic_(port) {}
 
   Time Due() const override { return std::min(next_, arrivals_.Next()); }
-  void Prefetch(Time end) const override { arrivals_.Prefetch(end); }
   void Run(const Window& window) override {
     while (Due() < window.end) {
       if (arrivals_.Next() <= next_) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/packet.h"
+#include "core/prefetch.h"
 #include "core/tournament.h"
 #include "core/units.h"
 #include "core/wire.h"
@@ -56,6 +57,21 @@ class Arrivals {
   }
   const Telemetry& ExtraOf(const Taken& taken) { return heads_[taken.port].FrontExtra(); }
 
+  // Removes the packets that arrive before `end`, one after the other: visit(packet, port, time)
+  // for each, which stays where it is until the call returns.
+  template <class Visit>
+  void TakeBefore(Time end, const Visit& visit) {
+    const int64_t bound = next_.Bound(end);
+    while (next_.Best() < bound) {
+      const size_t port = next_.EntryOf(next_.Best());
+      const Time at = next_.TimeOf(next_.Best());
+      WireHead& head = heads_[port];
+      next_.Set(port, head.SecondArrival());
+      visit(head.Front(), static_cast<PortIndex>(port), at);
+      head.Drop();
+    }
+  }
+
   // The wire at `port` has a packet again. Returns false if the wire was known to have one.
   bool Announce(PortIndex port) {
     if (next_.Has(port)) return false;
@@ -80,8 +96,24 @@ class Arrivals {
     return arrival;
   }
 
-  // Prefetches the first two packets of every wire that has a packet due before `end`.
-  void Prefetch(Time end) const {
+  // Visits the packets that arrive before `end`, wire by wire, without taking them.
+  template <class Visit>
+  void ForEachBefore(Time end, const Visit& visit) const {
+    for (size_t i = 0; i < heads_.size(); ++i) {
+      if (next_.HasBefore(i, end)) heads_[i].ForEachBefore(end, visit);
+    }
+  }
+
+  // Prefetches what Prefetch() reads.
+  void PrefetchTables() const {
+    next_.Prefetch();
+    for (size_t i = 0; i < heads_.size(); i += kCacheLine / sizeof(WireHead)) {
+      __builtin_prefetch(&heads_[i], /*rw=*/1);
+    }
+  }
+
+  // Prefetches the first packets of every wire that has a packet due before `end`.
+  void Prefetch(Time end) {
     for (size_t i = 0; i < heads_.size(); ++i) {
       if (next_.HasBefore(i, end)) heads_[i].Prefetch();
     }

@@ -14,6 +14,7 @@
 
 #include "core/arrivals.h"
 #include "core/mail.h"
+#include "core/prefetch.h"
 #include "core/units.h"
 
 namespace heddle {
@@ -44,8 +45,13 @@ class Node {
 
   virtual void OnLetter(const Letter& /*letter*/) {}
 
-  // Called shortly before Run() to `end`: prefetches the memory that Run() touches first.
-  virtual void Prefetch(Time /*end*/) const {}
+  // Called one after the other, shortly before Run() to `end`. Each prefetches what the one before
+  // it has made known: this object; its arrivals; the packets that arrive, and ports and other
+  // parts; and what the packets are for.
+  void PrefetchSelf() const { PrefetchLines<kLines>(this); }
+  void PrefetchArrivals() const { arrivals_.PrefetchTables(); }
+  virtual void PrefetchParts(Time end) { arrivals_.Prefetch(end); }
+  virtual void PrefetchFlows(Time /*end*/) const {}
 
   // The wire at `in_port`, empty so far, has a packet.
   void Announce(PortIndex in_port, Time arrival) {
@@ -79,6 +85,8 @@ class Node {
  private:
   friend class Engine;
   friend class Shard;
+
+  static constexpr size_t kLines = 8;
 
   Shard* shard_ = nullptr;
   uint32_t group_ = 0;  // Index among all groups; once placed, among those of the shard.

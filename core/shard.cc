@@ -54,24 +54,61 @@ void Shard::Run(uint64_t number, Time end) {
   visits_ = 0;
   ReadMail(number);
   for (const std::unique_ptr<Outbox>& outbox : outboxes_) outbox->StartWindow(number);
-  due_.ForEachBefore(end, [&](size_t g) {
+  SetCheckTime(due_.Min());
+  CollectDue(end);
+  RunOnce(end);
+  for (const size_t g : fine_) {
     RunGroup(*groups_[g], end);
     due_.Set(g, groups_[g]->due.Min());
-  });
+  }
   for (const std::unique_ptr<Outbox>& outbox : outboxes_) outbox->EndWindow();
   total_visits_ += visits_;
 }
 
+// Finds what is due before `end`: the groups that run finer windows, and the nodes of the others.
+void Shard::CollectDue(Time end) {
+  fine_.clear();
+  once_.clear();
+  due_.ForEachBefore(end, [&](size_t g) {
+    Group& group = *groups_[g];
+    if (group.due.Min() + group.lookahead < end) {
+      fine_.push_back(g);
+      return;
+    }
+    const size_t due = group.due.CollectBefore(end, due_nodes_);
+    for (size_t i = 0; i < due; ++i) {
+      const uint32_t index = due_nodes_[i];
+      once_.push_back({group.nodes[index], static_cast<uint32_t>(g), index});
+    }
+  });
+  visits_ += static_cast<int64_t>(once_.size());
+}
+
+// Runs the nodes whose groups need no finer windows, and prefetches those that come next.
+void Shard::RunOnce(Time end) {
+  const Window window{end, end};
+  for (size_t i = 0; i < once_.size(); ++i) {
+    if (i + 4 < once_.size()) once_[i + 4].node->PrefetchSelf();
+    if (i + 3 < once_.size()) once_[i + 3].node->PrefetchArrivals();
+    if (i + 2 < once_.size()) once_[i + 2].node->PrefetchParts(end);
+    if (i + 1 < once_.size()) once_[i + 1].node->PrefetchFlows(end);
+    const DueNode& due = once_[i];
+    Group& group = *groups_[due.group];
+    due.node->Run(window);
+    group.due.Set(due.index, due.node->Due());
+    if (i + 1 < once_.size() && once_[i + 1].group == due.group) continue;
+    group.due.Refresh();
+    due_.Set(due.group, group.due.Min());
+  }
+}
+
 void Shard::RunGroup(Group& group, Time end) {
-  // No prefetch for finer windows: the window before them has left their data in the cache.
-  const bool is_whole = group.due.Min() + group.lookahead >= end;
   while (group.due.Min() < end) {
     const Time start = group.due.Min();
     const Window window{std::min(start + group.lookahead, end), end};
     SetCheckTime(start);
     const size_t due = group.due.CollectBefore(window.end, due_nodes_);
     for (size_t i = 0; i < due; ++i) {
-      if (is_whole && i + 1 < due) group.nodes[due_nodes_[i + 1]]->Prefetch(window.end);
       Node& node = *group.nodes[due_nodes_[i]];
       node.Run(window);
       group.due.Set(due_nodes_[i], node.Due());

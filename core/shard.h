@@ -53,6 +53,14 @@ class Shard {
  private:
   friend class Engine;
 
+  struct DueNode {
+    Node* node;
+    uint32_t group;  // Index in `groups_`.
+    uint32_t index;  // In the group.
+  };
+
+  void CollectDue(Time end);
+  void RunOnce(Time end);
   void RunGroup(Group& group, Time end);
 
   const uint32_t index_;
@@ -60,7 +68,10 @@ class Shard {
   DueTree due_;                                    // By index in `groups_`.
   std::vector<std::unique_ptr<Outbox>> outboxes_;  // By receiving shard.
   std::vector<Outbox*> inboxes_;                   // By sending shard.
-  std::vector<uint32_t> due_nodes_;                // Due nodes of the running group in this window.
+  // In this window:
+  std::vector<DueNode> once_;        // Due nodes of groups that run the window as a whole.
+  std::vector<size_t> fine_;         // Due groups that run finer windows of their own.
+  std::vector<uint32_t> due_nodes_;  // Due nodes of one group.
   int64_t visits_ = 0;
   int64_t total_visits_ = 0;
 };

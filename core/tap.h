@@ -47,7 +47,8 @@ class TappedNode final : public Node {
   }
   Time Due() const override { return node_.Due(); }
   void OnLetter(const Letter& letter) override { node_.OnLetter(letter); }
-  void Prefetch(Time end) const override { node_.Prefetch(end); }
+  void PrefetchParts(Time end) override { node_.PrefetchParts(end); }
+  void PrefetchFlows(Time end) const override { node_.PrefetchFlows(end); }
 
  private:
   struct Watched {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/prefetch.h"
 #include "core/units.h"
 
 namespace heddle {
@@ -33,13 +34,23 @@ class Tournament {
   Time Next() const { return tree_[1] == kNone ? kNever : Time{tree_[1] >> bits_}; }
   size_t First() const { return static_cast<size_t>(tree_[1] & (leaves_ - 1)); }
 
+  // The same in one number, which is less than Bound(end) if the time is before `end`.
+  int64_t Best() const { return tree_[1]; }
+  int64_t Bound(Time end) const { return end == kNever ? kNone : end.ps << bits_; }
+  Time TimeOf(int64_t best) const { return {best >> bits_}; }
+  size_t EntryOf(int64_t best) const { return static_cast<size_t>(best & (leaves_ - 1)); }
+
+  void Prefetch() const {
+    for (size_t i = 0; i < tree_.size(); i += kCacheLine / sizeof(int64_t)) {
+      __builtin_prefetch(&tree_[i], /*rw=*/1);
+    }
+  }
+
   bool Has(size_t entry) const { return KeyOf(entry) != kNone; }
   // Returns true if any entry is at `time` or earlier.
   bool AnyUntil(Time time) const { return tree_[1] < (time.ps + 1) << bits_; }
 
-  bool HasBefore(size_t entry, Time end) const {
-    return KeyOf(entry) < (end == kNever ? kNone : end.ps << bits_);
-  }
+  bool HasBefore(size_t entry, Time end) const { return KeyOf(entry) < Bound(end); }
 
   void Set(size_t entry, Time at) {
     int64_t key = at == kNever ? kNone : at.ps << bits_ | static_cast<int64_t>(entry);

@@ -62,6 +62,10 @@ void WireTail::MakeRoom(uint64_t first) {
   }
 }
 
+uint64_t WireTail::taken() const {
+  return consumer_->wire_head(in_port_).head_.load(std::memory_order_acquire);
+}
+
 uint64_t WireTail::waiting() const { return tail_ - consumer_->wire_head(in_port_).popped(); }
 
 void WireTail::TellOfChange() { consumer_->OnWireChange(in_port_, tail_); }

@@ -16,9 +16,11 @@
 
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "core/check.h"
 #include "core/packet.h"
@@ -76,6 +78,8 @@ class WireTail {
     const uint64_t next = pushed() + 1;
     tail_ = next;
     ring_->slots[next & mask_].arrival = kNever;
+    // A store that misses the cache holds up the ones behind it, so the line must be there by then.
+    __builtin_prefetch(&ring_->slots[(next + kAhead) & mask_], /*rw=*/1);
     if (outbox_ != nullptr) {
       if (!reported_) Report(arrival);
     } else if (previous < horizon) {
@@ -89,6 +93,9 @@ class WireTail {
   // The telemetry beside packet `number`. It may be written until the end of the window in which
   // the packet was committed.
   Telemetry& Extra(uint64_t number) { return ring_->TelemetryOf(number); }
+
+  // Counts the packets that the head is known to have taken.
+  uint64_t taken() const;
 
   // For changes between windows, when all mail has been read. waiting() counts the packets that the
   // head has not taken, TakeBack() removes the last ones, and TellOfChange() tells the consumer
@@ -114,6 +121,8 @@ class WireTail {
   friend class Engine;
   friend class Outbox;
   friend class WireHead;
+
+  static constexpr uint64_t kAhead = 2;  // Slots prefetched beyond the next one.
 
   void Announce(Time arrival);  // Tells a consumer on this thread.
   void Report(Time arrival);    // Tells a consumer on another thread.
@@ -159,17 +168,18 @@ class WireHead {
   // Visits the known packets that arrive before `end`, in their order, without taking them. While a
   // window runs, these are all packets that arrive in it.
   template <class Visit>
-  void ForEachBefore(Time end, const Visit& visit) {
+  void ForEachBefore(Time end, const Visit& visit) const {
     if (ring_ == nullptr) return;
     for (uint64_t number = popped(); ArrivalOf(number) < end; ++number) {
       visit(ring_->slots[number & mask_]);
     }
   }
 
-  // Prefetches the first two packets.
-  void Prefetch() const {
-    __builtin_prefetch(&ring_->slots[popped() & mask_]);
-    __builtin_prefetch(&ring_->slots[(popped() + 1) & mask_]);
+  // Prefetches as many of the first packets as have been taken since the last call, or some more.
+  void Prefetch() {
+    const uint32_t front = static_cast<uint32_t>(popped());
+    const uint32_t count = std::min(front - std::exchange(prefetched_from_, front) + 2, kMost);
+    for (uint32_t i = 0; i < count; ++i) __builtin_prefetch(&ring_->slots[(front + i) & mask_]);
   }
 
   // Packets taken so far.
@@ -191,9 +201,10 @@ class WireHead {
   friend class WireTail;
 
   static constexpr uint64_t kByArrival = ~uint64_t{0};
+  static constexpr uint32_t kMost = 12;  // Packets that Prefetch() asks for.
 
   // `number` is at most the number of the next packet to come.
-  Time ArrivalOf(uint64_t number) {
+  Time ArrivalOf(uint64_t number) const {
     if (number == known_) return kNever;
     __builtin_prefetch(&ring_->slots[(number + 1) & mask_]);
     return ring_->slots[number & mask_].arrival;
@@ -205,6 +216,7 @@ class WireHead {
   // behind the last packet tells.
   uint64_t known_ = kByArrival;
   uint32_t mask_ = 0;
+  uint32_t prefetched_from_ = 0;  // The front packet's number at the last Prefetch(), mod 2^32.
 };
 
 }  // namespace heddle

@@ -14,8 +14,7 @@ constexpr int64_t kBitPicoseconds = 8 * kPicosecondsPerSecond;
 }  // namespace
 
 FifoPort::FifoPort(const PortSettings& settings)
-    : harmless_(std::min(settings.buffer, settings.mark_above)),
-      ps_per_byte_(kBitPicoseconds % settings.rate.bps == 0 ? kBitPicoseconds / settings.rate.bps
+    : ps_per_byte_(kBitPicoseconds % settings.rate.bps == 0 ? kBitPicoseconds / settings.rate.bps
                                                             : 0),
       delay_(settings.delay),
       wire_overhead_(settings.wire_overhead.count),
@@ -46,9 +45,27 @@ Duration FifoPort::TransmissionTimeOf(int64_t wire_bytes, bool idle) const {
   return {static_cast<int64_t>((work + rate_.bps - 1) / rate_.bps)};
 }
 
+// The queue is at most the bytes that have not been sent, and the part of the packet in
+// transmission that has.
+void FifoPort::FindHarmless() {
+  const int64_t limit = std::min(buffer_, mark_above_) - 2 * int64_t{largest_} - 1;
+  harmless_ = kNoTime;
+  if (limit < 0 || counts_packets()) return;
+  const absl::int128 time = absl::int128(limit) * kBitPicoseconds / rate_.bps;
+  harmless_ = Duration{static_cast<int64_t>(std::min<absl::int128>(time, kNever.ps))};
+}
+
 void FifoPort::MakeRoom(Time now) {
-  ForgetDeparted(now);
+  ForgetTaken(now);
   wire_.MakeRoom(left_);
+}
+
+// Packets that the head has taken have left, except perhaps the last one: a window may be longer
+// than the delay, but by no more than the time to send the smallest packet.
+void FifoPort::ForgetTaken(Time now) {
+  if (summed_ > left_ || !late_.empty()) return ForgetDeparted(now);
+  const uint64_t taken = wire_.taken();
+  if (taken > left_) left_ = taken - 1;
 }
 
 Bytes FifoPort::SentIn(Duration time) const {
@@ -95,16 +112,17 @@ void FifoPort::GoDown(Time now, const std::function<void(const Packet&)>& lost) 
   backlog_ = carry_ = 0;
   late_.clear();
   wire_.TakeBack(waiting);
-  left_ = begun_ = wire_.pushed();
+  left_ = begun_ = summed_ = wire_.pushed();
   wire_.TellOfChange();
   down_ = true;
-  buffer_ = harmless_ = -1;
+  buffer_ = -1;
+  FindHarmless();
 }
 
 void FifoPort::GoUp() {
   down_ = false;
   buffer_ = settings_buffer_;
-  harmless_ = std::min(buffer_, mark_above_);
+  FindHarmless();
 }
 
 void FifoPort::SetChannel(Time now, BitRate rate, Duration delay, const Restarted& restarted) {
@@ -135,6 +153,7 @@ void FifoPort::SetChannel(Time now, BitRate rate, Duration delay, const Restarte
   rate_ = rate;
   delay_ = delay;
   ps_per_byte_ = kBitPicoseconds % rate.bps == 0 ? kBitPicoseconds / rate.bps : 0;
+  FindHarmless();
   if (first == wire_.pushed()) return;
   const bool follows = wire_.waiting() > wire_.pushed() - first;
   last_arrival_ = follows ? wire_.At(first - 1).arrival : now;
@@ -158,8 +177,8 @@ void FifoPort::SetChannel(Time now, BitRate rate, Duration delay, const Restarte
 }
 
 QueueLength FifoPort::QueueAt(Time now) {
-  ForgetDeparted(now);
-  QueueLength queue{backlog_, Unforgotten()};
+  QueueLength queue{Backlog(now), 0};
+  queue.packets = Unforgotten();
   if (!counts_packets()) return queue;
   queue.bytes = 0;
   for (uint64_t i = left_; i != wire_.pushed(); ++i) queue.bytes += wire_.At(i).bytes;

@@ -59,19 +59,19 @@ class alignas(64) FifoPort {
   // the link is down.
   [[gnu::always_inline]] bool Send(const Packet& packet, uint16_t path_part, Time now,
                                    const Window& window) {
-    const int64_t size = SizeOf(packet);
     bool mark = false;
-    if (backlog_ + size > harmless_) [[unlikely]] {
-      ForgetDeparted(now);
-      if (backlog_ + size > buffer_) return Drop();
-      mark = backlog_ + size > mark_above_;
+    if (busy_until_ - now > harmless_ || packet.bytes > largest_) [[unlikely]] {
+      NoteSize(packet.bytes);
+      const int64_t backlog = Backlog(now) + SizeOf(packet);
+      if (backlog > buffer_) return Drop();
+      mark = backlog > mark_above_;
     }
     Packet& slot = Slot(now);
     slot = packet;
     slot.hops = static_cast<uint8_t>(packet.hops + 1);
     slot.taken = static_cast<uint16_t>(packet.taken + path_part);
     if (mark) Mark(slot);
-    Transmit(slot, size, now, window);
+    Transmit(slot, now, window);
     return true;
   }
 
@@ -88,13 +88,12 @@ class alignas(64) FifoPort {
     Packet& slot = wire_.Next();
     if (down_) [[unlikely]]
       return Lose(slot, now);
-    Transmit(slot, SizeOf(slot), now, window);
+    Transmit(slot, now, window);
     return true;
   }
 
-  // For queues in front of this port, which fill in Slot() when the link is up. `size` is the
-  // packet's size in the buffer's unit.
-  [[gnu::always_inline]] void Transmit(Packet& slot, int64_t size, Time now, const Window& window) {
+  // For queues in front of this port, which fill in Slot() when the link is up.
+  [[gnu::always_inline]] void Transmit(Packet& slot, Time now, const Window& window) {
     const int64_t wire_bytes = slot.bytes + wire_overhead_;
     const Duration tx = ps_per_byte_ != 0 ? Duration{wire_bytes * ps_per_byte_}
                                           : TransmissionTime(wire_bytes, busy_until_ <= now);
@@ -108,7 +107,6 @@ class alignas(64) FifoPort {
     slot.arrival = arrival;
     wire_bytes_ += wire_bytes;
     payload_bytes_ += PayloadOf(slot);
-    backlog_ += size;
     wire_.Commit(arrival, previous_arrival, window.Horizon(wire_));
   }
 
@@ -137,6 +135,9 @@ class alignas(64) FifoPort {
   // The sizes, in the buffer's unit, of the packets that have not left by `now`.
   int64_t Backlog(Time now) {
     ForgetDeparted(now);
+    for (summed_ = std::max(summed_, left_); summed_ != wire_.pushed(); ++summed_) {
+      backlog_ += SizeOf(wire_.At(summed_));
+    }
     return backlog_;
   }
 
@@ -202,17 +203,25 @@ class alignas(64) FifoPort {
     return packet.data.payload & (0 - is_data);
   }
 
-  // Removes packets that have departed by `now` from the queue. It is called only when the queue
-  // length matters, or when the wire's ring is full: as long as neither a drop nor a mark is
-  // possible, departed packets may still count.
+  // A packet of `bytes` is to be sent, perhaps the largest so far.
+  void NoteSize(uint16_t bytes) {
+    if (bytes <= largest_) return;
+    largest_ = bytes;
+    FindHarmless();
+  }
+  void FindHarmless();
+
+  // Finds the first packet that has not left by `now`. It is called only when the length of the
+  // queue matters: while neither a drop nor a mark is possible, nobody counts.
   void ForgetDeparted(Time now) {
     while (left_ != wire_.pushed() && NextDeparture() <= now) {
-      backlog_ -= SizeOf(wire_.At(left_));
+      if (left_ < summed_) backlog_ -= SizeOf(wire_.At(left_));
       if (IsNextLate()) [[unlikely]]
         late_.pop_front();
       ++left_;
     }
   }
+  void ForgetTaken(Time now);
 
   // Returns when packet `left_` departs, the first that is not known to have left.
   Time NextDeparture() {
@@ -239,6 +248,8 @@ class alignas(64) FifoPort {
   Duration TransmissionTime(int64_t wire_bytes, bool idle);
   void MakeRoom(Time now);
 
+  static constexpr Duration kNoTime{std::numeric_limits<int64_t>::min()};
+
   struct Departure {
     uint64_t number;  // Of a packet on the wire.
     Time at;
@@ -246,14 +257,16 @@ class alignas(64) FifoPort {
 
   // First cache line.
   Time busy_until_{-kNever.ps};  // End of the last transmission; long ago if there was none.
-  int64_t backlog_ = 0;          // The sum of the sizes of the packets from `left_` on.
-  int64_t harmless_;             // A backlog that can cause neither a drop nor a mark.
-  int64_t ps_per_byte_;          // 0: the rate does not divide 8e12, see TransmissionTime.
+  // While the transmissions under way and waiting end within this time, no packet up to `largest_`
+  // bytes can be dropped or marked. kNoTime: that is never certain.
+  Duration harmless_ = kNoTime;
+  int64_t ps_per_byte_;  // 0: the rate does not divide 8e12, see TransmissionTime.
   Duration delay_;
   Time last_arrival_{-kNever.ps};  // Arrival of the last packet sent.
   int64_t wire_overhead_;
   uint16_t size_mask_;
   uint16_t size_unit_;
+  uint16_t largest_ = 0;  // Bytes of the largest packet sent so far.
   bool down_ = false;
 
   // Second cache line, with the hot part of the wire.
@@ -262,6 +275,9 @@ class alignas(64) FifoPort {
   WireTail wire_;
 
   uint64_t left_ = 0;  // Packets known to have left.
+  // The sum of the sizes of packets left_ to summed_ - 1; 0 if there are none.
+  int64_t backlog_ = 0;
+  uint64_t summed_ = 0;
   int64_t buffer_;
   int64_t mark_above_;
   int64_t marked_ = 0;

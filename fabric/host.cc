@@ -101,7 +101,23 @@ void Host::ReportDrop(const Packet& packet, Time now) {
   transport_->OnDropNotice({packet.flow, packet.data.tx_id, now});
 }
 
-void Host::Prefetch(Time end) const { arrivals_.Prefetch(end); }
+void Host::PrefetchParts(Time end) {
+  arrivals_.Prefetch(end);
+  PrefetchLines<8>(nics_.begin());
+  PrefetchLines<6>(transport_.get());
+}
+
+void Host::PrefetchFlows(Time end) const {
+  // Packets of one kind usually belong to one flow.
+  FlowId last_data = ~FlowId{0};
+  FlowId last_other = ~FlowId{0};
+  arrivals_.ForEachBefore(end, [&](const Packet& packet) {
+    FlowId& last = packet.kind == PacketKind::kData ? last_data : last_other;
+    if (packet.kind >= PacketKind::kControl || packet.flow == last) return;
+    last = packet.flow;
+    transport_->Prefetch(packet);
+  });
+}
 
 void Host::Run(const Window& window) {
   window_ = &window;

@@ -114,7 +114,8 @@ class Host final : public Node {
   // --- Node ---
 
   void Run(const Window& window) override;
-  void Prefetch(Time end) const override;
+  void PrefetchParts(Time end) override;
+  void PrefetchFlows(Time end) const override;
   Time Due() const override { return std::min({arrivals_.Next(), NextTimer(), NextService()}); }
   void OnLetter(const Letter& letter) override;
 

@@ -260,7 +260,7 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   if (MarksAt(true, cls, settings_.marking.LengthAtDequeue(queue.size, size))) out_->Mark(slot);
   // The packet counts as handed over when the port last had a choice. So the transmissions of a
   // busy period follow each other without a gap.
-  out_->Transmit(slot, SizeOf(slot), wants_since_, window);
+  out_->Transmit(slot, wants_since_, window);
   if (settings_.telemetry) SendTelemetry(queue, slot, start);
   in_service_.end = out_->busy_until();
   wants_since_ = start;
@@ -284,7 +284,7 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   queue.deficit = 0;
   turn_ = cls;
   wants_since_ = now;
-  out_->Transmit(slot, size, now, window);
+  out_->Transmit(slot, now, window);
   in_service_ = {.end = out_->busy_until(),
                  .size = size,
                  .bytes = slot.bytes,

@@ -3,7 +3,6 @@
 #include "fabric/switch.h"
 
 #include <cassert>
-#include <limits>
 #include <utility>
 
 #include "core/check.h"
@@ -14,11 +13,12 @@
 namespace heddle {
 namespace {
 
-// No port that the loop for ECMP could send a packet to.
-constexpr PortIndex kElsewhere = std::numeric_limits<PortIndex>::max();
+template <class T>
+void PrefetchRange(const std::vector<T>& range) {
+  for (size_t i = 0; i < range.size(); i += kCacheLine / sizeof(T)) __builtin_prefetch(&range[i]);
+}
 
 }  // namespace
-
 Switch::Switch(SwitchId id, int tier, size_t ports, SwitchPolicyPtr policy)
     : ports_(ports),
       policy_(std::move(policy)),
@@ -57,6 +57,7 @@ void RoutingTable::SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts) {
 void Switch::SetRoutes(RoutingTable routes) {
   routes_ = std::move(routes);
   candidates_.clear();
+  ecmp_routes_.clear();
   for (const RoutingTable::Set& set : routes_.sets) {
     const std::span<const PortIndex> ports = routes_.PortsOf(set);
     const bool is_last =
@@ -64,6 +65,7 @@ void Switch::SetRoutes(RoutingTable routes) {
     const bool is_host = ports.size() > 1 && faces_host_[ports.front()];
     candidates_.push_back(
         {static_cast<uint32_t>(candidates_.size()), routes_.version, ports, is_last, is_host});
+    ecmp_routes_.push_back({ports.data(), is_host ? 0 : ports.size()});
   }
   for (size_t digit = 0; digit < routes_.uplinks.size(); ++digit) {
     path_parts_[routes_.uplinks[digit]] = static_cast<uint16_t>(digit * routes_.path_divisor);
@@ -138,18 +140,13 @@ void Switch::End(const Packet& packet, const Decision& decision) {
   }
 }
 
-[[gnu::always_inline]] inline void Switch::SendPlain(const Packet& packet, PortIndex port) {
-  const bool sent = ports_[port].Send(packet, path_parts_[port], now_, *window_);
-  if (!sent) [[unlikely]]
-    ReportDrop(packet);
-}
-
 [[gnu::always_inline]] inline void Switch::Forward(const Packet& packet, PortIndex in_port,
                                                    PortIndex port, bool arrived) {
   if (!plain_) {
     return queued_ ? ForwardToQueue(packet, in_port, port, arrived) : ForwardAndTell(packet, port);
   }
-  SendPlain(packet, port);
+  if (!ports_[port].Send(packet, path_parts_[port], now_, *window_)) [[unlikely]]
+    ReportDrop(packet);
 }
 
 void Switch::ForwardAndTell(const Packet& packet, PortIndex port) {
@@ -286,45 +283,35 @@ void Switch::ReturnToSender(const Packet& header, PortIndex in_port) {
   Handle(back, in_port);
 }
 
-void Switch::Prefetch(Time end) const { arrivals_.Prefetch(end); }
-
-// Returns kElsewhere if Handle() must deal with the packet: no route, a host with several links, or
-// a packet that goes in circles.
-[[gnu::always_inline]] inline PortIndex Switch::EcmpPortOf(const Packet& packet) {
-  const Candidates& candidates = CandidatesTo(packet.dst);
-  const size_t choices = candidates.ports.size();
-  if (choices == 0 || candidates.are_links_of_host || packet.hops >= kMaxHops) [[unlikely]]
-    return kElsewhere;
-  asked_ += choices > 1 ? 1 : 0;
-  return EcmpPort(packet, *ecmp_salt_, candidates.ports);
+void Switch::PrefetchParts(Time end) {
+  arrivals_.Prefetch(end);
+  for (const FifoPort& port : ports_) port.Prefetch();
+  if (!ecmp_salt_) return;
+  PrefetchRange(routes_.sets_of_group);
+  PrefetchRange(routes_.ports);
+  PrefetchRange(ecmp_routes_);
+  PrefetchRange(path_parts_);
 }
 
-// The loop of Run() for ECMP at FIFO ports. It does not branch on whether a packet has a choice:
-// that branch would be mispredicted. While it sends a packet, it prefetches the port of the next.
+// Run() for ECMP at FIFO ports, without a branch on whether a packet has a choice: that branch
+// would be mispredicted.
 void Switch::RunEcmp(const Window& window) {
-  if (arrivals_.Next() >= window.end) return;
-  const Packet* packet = &arrivals_.Front();
-  PortIndex port = EcmpPortOf(*packet);
-  for (;;) {
-    now_ = arrivals_.Next();
-    arrived_ = arrivals_.Take();
-    const Packet* behind = nullptr;
-    PortIndex port_behind = kElsewhere;
-    if (arrivals_.Next() < window.end) {
-      behind = &arrivals_.FrontBehind(arrived_);
-      port_behind = EcmpPortOf(*behind);
-      if (port_behind != kElsewhere) ports_[port_behind].Prefetch();
+  const uint64_t salt = *ecmp_salt_;
+  int64_t asked = 0;
+  arrivals_.TakeBefore(window.end, [&](const Packet& packet, PortIndex in_port, Time now) {
+    const EcmpRoute& route = ecmp_routes_[routes_.SetOf(packet.dst)];
+    if (route.choices == 0 || packet.hops >= kMaxHops) [[unlikely]] {
+      now_ = now;
+      return Handle(packet, in_port);
     }
-    if (port == kElsewhere) [[unlikely]] {
-      Handle(*packet, arrived_.port);
-    } else {
-      SendPlain(*packet, port);
-    }
-    arrivals_.Drop(arrived_);
-    if (behind == nullptr) return;
-    packet = behind;
-    port = port_behind;
-  }
+    asked += route.choices > 1 ? 1 : 0;
+    const PortIndex port = route.ports[MapToRange(EcmpHash(packet, salt), route.choices)];
+    if (ports_[port].Send(packet, path_parts_[port], now, window)) [[likely]]
+      return;
+    now_ = now;
+    ReportDrop(packet);
+  });
+  asked_ += asked;
 }
 
 void Switch::Run(const Window& window) {

@@ -111,7 +111,7 @@ class Switch final : public Node {
   // --- Node ---
 
   void Run(const Window& window) override;
-  void Prefetch(Time end) const override;
+  void PrefetchParts(Time end) override;
   Time Due() const override {
     const Time due = std::min({arrivals_.Next(), timers_.Next(), transmissions_.Next()});
     return queued_ ? std::min(due, queued_->Due()) : due;
@@ -136,8 +136,6 @@ class Switch final : public Node {
 
   void RunEager(const Window& window);
   void RunEcmp(const Window& window);
-  PortIndex EcmpPortOf(const Packet& packet);
-  void SendPlain(const Packet& packet, PortIndex port);
   void HandleArrival();
   void Handle(const Packet& packet, PortIndex in_port);
   void ForwardBy(const Candidates& candidates, const Packet& packet, PortIndex in_port);
@@ -178,7 +176,14 @@ class Switch final : public Node {
   std::vector<uint16_t> path_parts_;  // By port: its term in the id of the path taken.
   RoutingTable routes_;
   std::vector<Candidates> candidates_;  // By set of `routes_`.
-  NextHopTable next_hops_;              // Empty unless the policy asks for it.
+  // The same as the loop for ECMP reads it. 0 choices: Handle() deals with the packet, because
+  // there is no route, or the ports are several links to one host.
+  struct EcmpRoute {
+    const PortIndex* ports;
+    size_t choices;
+  };
+  std::vector<EcmpRoute> ecmp_routes_;
+  NextHopTable next_hops_;  // Empty unless the policy asks for it.
   Timers timers_;
   SwitchPolicyPtr policy_;
   uint32_t hooks_;

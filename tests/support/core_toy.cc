@@ -207,7 +207,6 @@ class ToyNode final : public Node, private ToyWorld {
     }
   }
   Time Due() const override { return std::min(arrivals_.Next(), timers_.Next()); }
-  void Prefetch(Time end) const override { arrivals_.Prefetch(end); }
   void OnLetter(const Letter& letter) override {
     ++letters_read;
     const Timer timer = letter.Body<Timer>();

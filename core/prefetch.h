@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks for memory that will be touched soon, so that it is in the cache by then.
+
+#pragma once
+
+#include <cstddef>
+
+namespace heddle {
+
+inline constexpr size_t kCacheLine = 64;
+
+// Prefetches `lines` cache lines from `memory` on, which will be written.
+template <size_t lines>
+void PrefetchLines(const void* memory) {
+  for (size_t line = 0; line < lines; ++line) {
+    __builtin_prefetch(static_cast<const char*>(memory) + kCacheLine * line, /*rw=*/1);
+  }
+}
+
+// Prefetches a whole object.
+template <class T>
+void PrefetchObject(const T& object) {
+  PrefetchLines<(sizeof(T) + kCacheLine - 1) / kCacheLine>(&object);
+}
+
+}  // namespace heddle
