@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 namespace heddle {
 
@@ -13,8 +15,12 @@ void AskForHugePages(char** argv) {
   // What is preloaded may be another malloc, or a tool that does not follow a program into a new
   // start.
   if (std::getenv(kSettings) != nullptr || std::getenv("LD_PRELOAD") != nullptr) return;
-  if (setenv(kSettings, "glibc.malloc.hugetlb=1", /*overwrite=*/0) != 0) return;
-  execv("/proc/self/exe", argv);
+  // Not /proc/self/exe itself, or the program would be listed as "exe".
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error || setenv(kSettings, "glibc.malloc.hugetlb=1", /*overwrite=*/0) != 0) return;
+  execv(program.c_str(), argv);
+  unsetenv(kSettings);
 }
 
 }  // namespace heddle

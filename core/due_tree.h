@@ -51,7 +51,7 @@ class DueTree {
   }
 
   // Calls visit(i) for each i due before `end`, in ascending order. A visit may Set and Lower,
-  // but must not make anything due before `end`, and must Set its own `i` to `end` or later.
+  // but must not make anything due before `end`.
   template <class Visit>
   void ForEachBefore(Time end, const Visit& visit) const {
     Descend(1, end, visit);

@@ -31,13 +31,14 @@ class Placement {
     neighbours_[to].push_back(from);
   }
 
-  // First the groups of several nodes, leaves with their hosts: equal shares of neighbours in the
-  // order in which they were added. Then the others, each to the shard that it has most wires to.
+  // First the groups of several nodes, leaves with their hosts. They are cut into consecutive runs
+  // of equal weight, because topologies number neighbours in sequence. Then each other group goes
+  // to the shard that it has most wires to, of those that have not reached their share (`limit_`).
   std::vector<std::vector<Group*>> Place() {
     const auto is_leaf = [](const std::unique_ptr<Group>& group) {
       return group->nodes.size() > 1;
     };
-    const int64_t leaves = WeightOf(is_leaf);
+    const int64_t leaves = std::max<int64_t>(WeightOf(is_leaf), 1);
     int64_t placed = 0;
     for (uint32_t g = 0; g < groups_.size(); ++g) {
       if (!is_leaf(groups_[g])) continue;

@@ -72,8 +72,9 @@ class Engine {
   void LimitWindow(Duration longest) { lookahead_ = std::min(lookahead_, longest); }
   Duration lookahead() const { return lookahead_; }
 
-  // Distributes the groups over `threads` threads, fewer if there are fewer groups. Called once,
-  // when everything has been added.
+  // Distributes the groups over `threads` threads, fewer if there are fewer groups. If one group is
+  // much heavier than the others, a thread may get none. Called once, when everything has been
+  // added.
   void Place(int threads);
 
   // Called after Place(). `tapped` runs in place of its node, or in place of the tap already there.

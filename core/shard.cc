@@ -54,7 +54,7 @@ void Shard::Run(uint64_t number, Time end) {
   visits_ = 0;
   ReadMail(number);
   for (const std::unique_ptr<Outbox>& outbox : outboxes_) outbox->StartWindow(number);
-  SetCheckTime(due_.Min());
+  if (due_.Min() < end) SetCheckTime(due_.Min());
   CollectDue(end);
   RunOnce(end);
   for (const size_t g : fine_) {

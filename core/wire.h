@@ -122,7 +122,7 @@ class WireTail {
   friend class Outbox;
   friend class WireHead;
 
-  static constexpr uint64_t kAhead = 2;  // Slots prefetched beyond the next one.
+  static constexpr uint64_t kAhead = 2;  // The slot prefetched lies so far behind the next one.
 
   void Announce(Time arrival);  // Tells a consumer on this thread.
   void Report(Time arrival);    // Tells a consumer on another thread.
@@ -175,7 +175,7 @@ class WireHead {
     }
   }
 
-  // Prefetches as many of the first packets as have been taken since the last call, or some more.
+  // Prefetches the first packets: two more than have been taken since the last call, at most kMost.
   void Prefetch() {
     const uint32_t front = static_cast<uint32_t>(popped());
     const uint32_t count = std::min(front - std::exchange(prefetched_from_, front) + 2, kMost);

@@ -113,7 +113,7 @@ class alignas(64) FifoPort {
   // Prefetches what Send() touches first.
   void Prefetch() const {
     __builtin_prefetch(this, /*rw=*/1);
-    __builtin_prefetch(&wire_bytes_, /*rw=*/1);
+    __builtin_prefetch(&payload_bytes_, /*rw=*/1);
   }
 
   // The end of the last transmission so far committed.
@@ -257,8 +257,8 @@ class alignas(64) FifoPort {
 
   // First cache line.
   Time busy_until_{-kNever.ps};  // End of the last transmission; long ago if there was none.
-  // While the transmissions under way and waiting end within this time, no packet up to `largest_`
-  // bytes can be dropped or marked. kNoTime: that is never certain.
+  // While the queueing delay is at most this, no packet up to `largest_` bytes can be dropped or
+  // marked. kNoTime: that is never certain.
   Duration harmless_ = kNoTime;
   int64_t ps_per_byte_;  // 0: the rate does not divide 8e12, see TransmissionTime.
   Duration delay_;
@@ -266,11 +266,12 @@ class alignas(64) FifoPort {
   int64_t wire_overhead_;
   uint16_t size_mask_;
   uint16_t size_unit_;
-  uint16_t largest_ = 0;  // Bytes of the largest packet sent so far.
+  uint16_t largest_ = 0;  // Bytes of the largest packet given to Send(); other ports have no limit.
   bool down_ = false;
 
-  // Second cache line, with the hot part of the wire.
   int64_t wire_bytes_ = 0;
+
+  // Second cache line, with the hot part of the wire.
   int64_t payload_bytes_ = 0;
   WireTail wire_;
 

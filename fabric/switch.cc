@@ -19,6 +19,7 @@ void PrefetchRange(const std::vector<T>& range) {
 }
 
 }  // namespace
+
 Switch::Switch(SwitchId id, int tier, size_t ports, SwitchPolicyPtr policy)
     : ports_(ports),
       policy_(std::move(policy)),
