@@ -12,10 +12,10 @@ namespace heddle {
 
 void AskForHugePages(char** argv) {
   constexpr const char* kSettings = "GLIBC_TUNABLES";
-  // What is preloaded may be another malloc, or a tool that does not follow a program into a new
-  // start.
+  // A preloaded library may bring another malloc. Tools such as valgrind are preloaded too, and do
+  // not follow the program when it starts itself anew.
   if (std::getenv(kSettings) != nullptr || std::getenv("LD_PRELOAD") != nullptr) return;
-  // Not /proc/self/exe itself, or the program would be listed as "exe".
+  // execv() gets the program's own path, because process lists would show /proc/self/exe as "exe".
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error || setenv(kSettings, "glibc.malloc.hugetlb=1", /*overwrite=*/0) != 0) return;

@@ -107,9 +107,7 @@ class Arrivals {
   // Prefetches what Prefetch() reads.
   void PrefetchTables() const {
     next_.Prefetch();
-    for (size_t i = 0; i < heads_.size(); i += kCacheLine / sizeof(WireHead)) {
-      __builtin_prefetch(&heads_[i], /*rw=*/1);
-    }
+    PrefetchElements(heads_);
   }
 
   // Prefetches the first packets of every wire that has a packet due before `end`.

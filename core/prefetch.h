@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 namespace heddle {
 
@@ -21,6 +22,15 @@ void PrefetchLines(const void* memory) {
 template <class T>
 void PrefetchObject(const T& object) {
   PrefetchLines<(sizeof(T) + kCacheLine - 1) / kCacheLine>(&object);
+}
+
+// Prefetches the elements of a vector, of which a cache line holds a whole number.
+template <class T>
+void PrefetchElements(const std::vector<T>& elements) {
+  static_assert(kCacheLine % sizeof(T) == 0);
+  for (size_t i = 0; i < elements.size(); i += kCacheLine / sizeof(T)) {
+    PrefetchLines<1>(&elements[i]);
+  }
 }
 
 }  // namespace heddle

@@ -40,11 +40,7 @@ class Tournament {
   Time TimeOf(int64_t best) const { return {best >> bits_}; }
   size_t EntryOf(int64_t best) const { return static_cast<size_t>(best & (leaves_ - 1)); }
 
-  void Prefetch() const {
-    for (size_t i = 0; i < tree_.size(); i += kCacheLine / sizeof(int64_t)) {
-      __builtin_prefetch(&tree_[i], /*rw=*/1);
-    }
-  }
+  void Prefetch() const { PrefetchElements(tree_); }
 
   bool Has(size_t entry) const { return KeyOf(entry) != kNone; }
   // Returns true if any entry is at `time` or earlier.

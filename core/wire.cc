@@ -43,7 +43,7 @@ void PacketRing::Delete(PacketRing* ring) {
 void WireTail::MakeRoom(uint64_t first) {
   WireHead& head = consumer_->wire_head(in_port_);
   PacketRing* old = ring_;
-  kept_from_ = std::min(first, head.head_.load(std::memory_order_acquire));
+  kept_from_ = std::min(first, taken());
   if (old != nullptr && HasRoom()) return;
   PacketRing* grown =
       PacketRing::New(old == nullptr ? kFirstCapacity : 2 * (mask_ + 1), telemetry_);

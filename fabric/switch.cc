@@ -11,14 +11,6 @@
 #include "fabric/letters.h"
 
 namespace heddle {
-namespace {
-
-template <class T>
-void PrefetchRange(const std::vector<T>& range) {
-  for (size_t i = 0; i < range.size(); i += kCacheLine / sizeof(T)) __builtin_prefetch(&range[i]);
-}
-
-}  // namespace
 
 Switch::Switch(SwitchId id, int tier, size_t ports, SwitchPolicyPtr policy)
     : ports_(ports),
@@ -58,7 +50,7 @@ void RoutingTable::SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts) {
 void Switch::SetRoutes(RoutingTable routes) {
   routes_ = std::move(routes);
   candidates_.clear();
-  ecmp_routes_.clear();
+  ecmp_ports_.clear();
   for (const RoutingTable::Set& set : routes_.sets) {
     const std::span<const PortIndex> ports = routes_.PortsOf(set);
     const bool is_last =
@@ -66,7 +58,7 @@ void Switch::SetRoutes(RoutingTable routes) {
     const bool is_host = ports.size() > 1 && faces_host_[ports.front()];
     candidates_.push_back(
         {static_cast<uint32_t>(candidates_.size()), routes_.version, ports, is_last, is_host});
-    ecmp_routes_.push_back({ports.data(), is_host ? 0 : ports.size()});
+    ecmp_ports_.push_back(is_host ? std::span<const PortIndex>() : ports);
   }
   for (size_t digit = 0; digit < routes_.uplinks.size(); ++digit) {
     path_parts_[routes_.uplinks[digit]] = static_cast<uint16_t>(digit * routes_.path_divisor);
@@ -288,10 +280,10 @@ void Switch::PrefetchParts(Time end) {
   arrivals_.Prefetch(end);
   for (const FifoPort& port : ports_) port.Prefetch();
   if (!ecmp_salt_) return;
-  PrefetchRange(routes_.sets_of_group);
-  PrefetchRange(routes_.ports);
-  PrefetchRange(ecmp_routes_);
-  PrefetchRange(path_parts_);
+  PrefetchElements(routes_.sets_of_group);
+  PrefetchElements(routes_.ports);
+  PrefetchElements(ecmp_ports_);
+  PrefetchElements(path_parts_);
 }
 
 // Run() for ECMP at FIFO ports, without a branch on whether a packet has a choice: that branch
@@ -300,13 +292,13 @@ void Switch::RunEcmp(const Window& window) {
   const uint64_t salt = *ecmp_salt_;
   int64_t asked = 0;
   arrivals_.TakeBefore(window.end, [&](const Packet& packet, PortIndex in_port, Time now) {
-    const EcmpRoute& route = ecmp_routes_[routes_.SetOf(packet.dst)];
-    if (route.choices == 0 || packet.hops >= kMaxHops) [[unlikely]] {
+    const std::span<const PortIndex> choices = ecmp_ports_[routes_.SetOf(packet.dst)];
+    if (choices.empty() || packet.hops >= kMaxHops) [[unlikely]] {
       now_ = now;
       return Handle(packet, in_port);
     }
-    asked += route.choices > 1 ? 1 : 0;
-    const PortIndex port = route.ports[MapToRange(EcmpHash(packet, salt), route.choices)];
+    asked += choices.size() > 1 ? 1 : 0;
+    const PortIndex port = EcmpPort(packet, salt, choices);
     if (ports_[port].Send(packet, path_parts_[port], now, window)) [[likely]]
       return;
     now_ = now;

@@ -176,13 +176,9 @@ class Switch final : public Node {
   std::vector<uint16_t> path_parts_;  // By port: its term in the id of the path taken.
   RoutingTable routes_;
   std::vector<Candidates> candidates_;  // By set of `routes_`.
-  // The same as the loop for ECMP reads it. 0 choices: Handle() deals with the packet, because
+  // Their ports, as the loop for ECMP reads them. Empty: Handle() deals with the packet, because
   // there is no route, or the ports are several links to one host.
-  struct EcmpRoute {
-    const PortIndex* ports;
-    size_t choices;
-  };
-  std::vector<EcmpRoute> ecmp_routes_;
+  std::vector<std::span<const PortIndex>> ecmp_ports_;
   NextHopTable next_hops_;  // Empty unless the policy asks for it.
   Timers timers_;
   SwitchPolicyPtr policy_;
