@@ -6,7 +6,8 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <system_error>
+
+#include "cli/program_path.h"
 
 namespace heddle {
 
@@ -16,9 +17,8 @@ void AskForHugePages(char** argv) {
   // not follow the program when it starts itself anew.
   if (std::getenv(kSettings) != nullptr || std::getenv("LD_PRELOAD") != nullptr) return;
   // execv() gets the program's own path, because process lists would show /proc/self/exe as "exe".
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error || setenv(kSettings, "glibc.malloc.hugetlb=1", /*overwrite=*/0) != 0) return;
+  const std::filesystem::path program = ProgramPath();
+  if (program.empty() || setenv(kSettings, "glibc.malloc.hugetlb=1", /*overwrite=*/0) != 0) return;
   execv(program.c_str(), argv);
   unsetenv(kSettings);
 }

@@ -24,6 +24,7 @@
 #include "cli/collect_command.h"
 #include "cli/commands.h"
 #include "cli/failures.h"
+#include "cli/program_path.h"
 #include "experiment/checked_folder.h"
 
 namespace heddle {
@@ -102,8 +103,7 @@ std::optional<fs::path> PackageFolder() {
   if (const char* given = std::getenv("HEDDLE_REPORT")) {
     candidates = {given};
   } else {
-    std::error_code error;
-    const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+    const fs::path here = ProgramPath().parent_path();
     candidates = {here.parent_path() / "share/heddle/report",
                   here.parent_path().parent_path() / "study/report"};
   }

@@ -4,14 +4,16 @@
 
 #include <system_error>
 
+#include "cli/program_path.h"
+
 namespace heddle {
 
 namespace fs = std::filesystem;
 
 std::optional<fs::path> FindShared(const std::string& name) {
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return std::nullopt;
+  const fs::path program = ProgramPath();
+  if (program.empty()) return std::nullopt;
   const fs::path installed =
       (program.parent_path() / HEDDLE_SHARED_FROM_BIN / name).lexically_normal();
   if (fs::exists(installed, error)) return installed;

@@ -2,6 +2,7 @@
 
 #include "cli/sweep_command.h"
 
+#include <absl/status/status.h>
 #include <absl/status/statusor.h>
 #include <absl/strings/str_join.h>
 #include <fmt/format.h>
@@ -24,6 +25,7 @@
 #include "cli/failures.h"
 #include "cli/options.h"
 #include "cli/point_warnings.h"
+#include "cli/program_path.h"
 #include "cli/stop_signals.h"
 #include "cli/text.h"
 #include "experiment/version.h"
@@ -253,8 +255,8 @@ absl::StatusOr<std::string> TaskCommand(const ExperimentFile& file, const SweepF
   fs::create_directories(document.parent_path(), failed);
   if (failed) return FileStatus(failed.value(), document.parent_path().string());
   if (absl::Status status = WriteWholeFile(document, text); !status.ok()) return status;
-  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
-  if (failed) return FileStatus(failed.value(), "/proc/self/exe");
+  const fs::path program = ProgramPath();
+  if (program.empty()) return absl::NotFoundError("the path of this program cannot be found out");
   std::vector<std::string> words = {program.string(),
                                     "sweep",
                                     fs::absolute(document).string(),

@@ -47,7 +47,7 @@ class Arrivals {
   Taken Take() {
     const PortIndex port = Port();
     WireHead& head = heads_[port];
-    next_.Set(port, head.SecondArrival());
+    next_.Set(port, head.ReadSecondArrival());
     return {port, &head.Front()};
   }
   void Drop(const Taken& taken) { heads_[taken.port].Drop(); }
@@ -57,8 +57,8 @@ class Arrivals {
   }
   const Telemetry& ExtraOf(const Taken& taken) { return heads_[taken.port].FrontExtra(); }
 
-  // Removes the packets that arrive before `end`, one after the other: visit(packet, port, time)
-  // for each, which stays where it is until the call returns.
+  // Removes the packets that arrive before `end`, one after the other, until visit(packet, port,
+  // time) returns false. A packet stays where it is until that call returns.
   template <class Visit>
   void TakeBefore(Time end, const Visit& visit) {
     const int64_t bound = next_.Bound(end);
@@ -66,9 +66,10 @@ class Arrivals {
       const size_t port = next_.EntryOf(next_.Best());
       const Time at = next_.TimeOf(next_.Best());
       WireHead& head = heads_[port];
-      next_.Set(port, head.SecondArrival());
-      visit(head.Front(), static_cast<PortIndex>(port), at);
+      next_.Set(port, head.ReadSecondArrival());
+      const bool goes_on = visit(head.Front(), static_cast<PortIndex>(port), at);
       head.Drop();
+      if (!goes_on) return;
     }
   }
 

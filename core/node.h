@@ -5,8 +5,9 @@
 // The order in which a node handles the events of one instant:
 //   1. transmission completions (a packet counts as queued while its transmission ends later),
 //   2. packet arrivals, by in-port; each wire keeps its own order,
-//   3. timers, by their key,
-//   4. service decisions: an idle or just-freed port picks its next packet.
+//   3. effects of pause frames (PFC) that take a while to act,
+//   4. timers, by their key,
+//   5. service decisions: an idle or just-freed port picks its next packet.
 
 #pragma once
 

@@ -24,12 +24,12 @@ void PrefetchObject(const T& object) {
   PrefetchLines<(sizeof(T) + kCacheLine - 1) / kCacheLine>(&object);
 }
 
-// Prefetches the elements of a vector, of which a cache line holds a whole number.
+// Prefetches the elements of a vector.
 template <class T>
 void PrefetchElements(const std::vector<T>& elements) {
-  static_assert(kCacheLine % sizeof(T) == 0);
-  for (size_t i = 0; i < elements.size(); i += kCacheLine / sizeof(T)) {
-    PrefetchLines<1>(&elements[i]);
+  const char* const memory = reinterpret_cast<const char*>(elements.data());
+  for (size_t at = 0; at < elements.size() * sizeof(T); at += kCacheLine) {
+    PrefetchLines<1>(memory + at);
   }
 }
 

@@ -96,6 +96,7 @@ void WireHead::Learn(uint64_t pushed) {
 
 Time WireHead::Refresh(uint64_t pushed) {
   if (known_ != kByArrival) known_ = pushed;
+  ahead_ = kNever;
   return ring_ == nullptr ? kNever : NextArrival();
 }
 

@@ -154,13 +154,21 @@ class WireHead {
 
   // Removes the front packet and returns the arrival of the next one, kNever if there is none yet.
   Time Pop() {
+    const Time next = ReadSecondArrival();
     Drop();
-    return NextArrival();
+    return next;
   }
 
-  // The arrival of the front packet, and of the one behind it; kNever if there is none.
+  // The arrival of the front packet; kNever if there is none.
   Time NextArrival() { return ArrivalOf(popped()); }
-  Time SecondArrival() { return ArrivalOf(popped() + 1); }
+  // The arrival of the packet behind the front one; kNever if there is none. Call it once before
+  // each Drop(). It also reads the arrival behind that one, for the next call: the merge of wires
+  // would have to wait for a slot that is not in the cache.
+  Time ReadSecondArrival() {
+    const Time second = ahead_ == kNever ? ArrivalOf(popped() + 1) : ahead_;
+    ahead_ = second == kNever ? kNever : ArrivalOf(popped() + 2);
+    return second;
+  }
 
   // Removes the front packet. The sender may use its slot.
   void Drop() { head_.store(popped() + 1, std::memory_order_release); }
@@ -215,6 +223,7 @@ class WireHead {
   // The packets known to have been sent, if the tail is on another thread. kByArrival: the slot
   // behind the last packet tells.
   uint64_t known_ = kByArrival;
+  Time ahead_ = kNever;  // What ReadSecondArrival() returns next, if that has been read.
   uint32_t mask_ = 0;
   uint32_t prefetched_from_ = 0;  // The front packet's number at the last Prefetch(), mod 2^32.
 };

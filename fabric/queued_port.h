@@ -119,7 +119,8 @@ class alignas(64) QueuedPort {
   int64_t WaitingBytes(size_t cls) const;
   // Classes in use, other than 0; bit mask.
   unsigned classes() const { return settings_.classes & ~1u; }
-  // The input port that the `i`-th waiting packet of a class came from.
+  // The `i`-th waiting packet of a class, and the input port that it came from.
+  const Packet& WaitingAt(size_t cls, size_t i) const { return QueueOf(cls).packets[i]; }
   PortIndex WaitsFrom(size_t cls, size_t i) const { return InputOf(QueueOf(cls).packets[i]); }
 
   // How long a packet enqueued now would wait if everything queued went first. Unsent() gives the

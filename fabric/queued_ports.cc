@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/check.h"
 #include "fabric/pause_time.h"
 
 namespace heddle {
@@ -24,13 +25,25 @@ constexpr uint64_t kAskAgain = uint64_t{1} << 60;
 constexpr uint64_t kExpiry = uint64_t{1} << 59;
 constexpr uint64_t kNumbers = kExpiry - 1;
 
+bool SharesMemory(const MemorySettings& memory) {
+  return memory.lossless != 0 || memory.model != MemorySettings::Model::kPrivate;
+}
+
+// The watchdog looks at all ports at once. A port that trims takes packets out of its queue: these
+// are charged to the shared buffer, and may be packets that a policy has been shown.
+bool IsAlwaysEager(const Queueing& queueing, bool watched) {
+  const bool trims = queueing.trim.when != TrimSettings::When::kOff;
+  return queueing.eager || queueing.watchdog.detect != Duration{0} ||
+         (trims && (watched || SharesMemory(queueing.memory)));
+}
+
 }  // namespace
 
 QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& ports,
-                         uint64_t switch_id, bool eager)
+                         uint64_t switch_id, bool watched)
     : queueing_(queueing),
-      eager_(eager || queueing.eager || queueing.memory.lossless != 0 ||
-             queueing.memory.model != MemorySettings::Model::kPrivate),
+      always_eager_(IsAlwaysEager(queueing, watched)),
+      eager_(always_eager_),
       expires_(queueing.pause.quanta != 0),
       repeats_on_arrival_(expires_ && queueing.pause.refresh == PauseSettings::Refresh::kArrivals),
       pausing_(ports.size(), 0),
@@ -48,8 +61,13 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
   backlogged_.resize((ports.size() + 63) / 64);
   ends_.Resize(ports.size());
   choices_.Resize(ports.size());
-  if (queueing.memory.lossless != 0 || queueing.memory.model != MemorySettings::Model::kPrivate) {
+  if (SharesMemory(queueing.memory)) {
     memory_ = std::make_unique<SharedMemory>(queueing.memory, shares);
+    uint8_t classes = 0;
+    for (const Port& port : ports) classes |= port.queues.classes;
+    safe_bytes_ = memory_->SafeBytes(classes);
+    // Ports would become eager and late again with each packet or two.
+    if (safe_bytes_ < 3'000) always_eager_ = eager_ = true;
   }
   given_up_.resize(ports.size());
   if (queueing.trim.when != TrimSettings::When::kOff) {
@@ -64,17 +82,111 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
 
 // --- Ports served late ---
 
-void QueuedPorts::CatchUpAll(Time time, const Window& window) {
-  next_late_ = kNever;
+template <class Visit>
+void QueuedPorts::ForEachBacklogged(const Visit& visit) {
   for (size_t word = 0; word < backlogged_.size(); ++word) {
     for (uint64_t left = backlogged_[word]; left != 0; left &= left - 1) {
-      const size_t port = word * 64 + static_cast<size_t>(std::countr_zero(left));
-      CatchUp(static_cast<PortIndex>(port), time, window);
-      const Time next = ports_[port].NextService();
-      if (next == kNever) backlogged_[word] &= ~(uint64_t{1} << (port % 64));
-      next_late_ = std::min(next_late_, next);
+      const size_t bit = static_cast<size_t>(std::countr_zero(left));
+      const Time next = visit(static_cast<PortIndex>(word * 64 + bit));
+      if (next == kNever) backlogged_[word] &= ~(uint64_t{1} << bit);
     }
   }
+}
+
+void QueuedPorts::CatchUpAll(Time time, const Window& window) {
+  next_late_ = kNever;
+  ForEachBacklogged([&](PortIndex port) {
+    CatchUp(port, time, window);
+    const Time next = ports_[port].NextService();
+    next_late_ = std::min(next_late_, next);
+    return next;
+  });
+}
+
+Time QueuedPorts::FindFirst() {
+  next_late_ = second_late_ = kNever;
+  ForEachBacklogged([&](PortIndex port) {
+    const Time next = ports_[port].NextService();
+    second_late_ = std::min(second_late_, std::max(next, next_late_));
+    if (next < next_late_) first_late_ = port;
+    next_late_ = std::min(next_late_, next);
+    return next;
+  });
+  return next_late_;
+}
+
+int64_t QueuedPorts::BytesInMemory(Time time) const {
+  if (!memory_) return 0;
+  int64_t bytes = memory_->used();
+  for (PortIndex port = 0; !eager_ && port < ports_.size(); ++port) {
+    ForEachWaiting(port, [&](const Packet& packet, PortIndex) { bytes += packet.bytes; });
+    const QueuedPort::InService& sent = ports_[port].in_service();
+    if (sent.cls != 0 && sent.end > time) bytes += sent.bytes;
+  }
+  return bytes;
+}
+
+void QueuedPorts::CheckBooks() const {
+  if (!memory_) return;
+  memory_->CheckBooks();
+  HEDDLE_CHECK(eager_ || in_memory_ >= BytesInMemory(kNever),
+               "late ports hold {} bytes of the shared buffer, but count {}", BytesInMemory(kNever),
+               in_memory_);
+}
+
+// Late ports are to take `bytes` more, and their sum has exceeded the safe bytes. Counts what the
+// buffer holds. Returns false if that is more than half of the safe bytes; then the ports have
+// become eager.
+bool QueuedPorts::FindSpace(int64_t bytes, Time now, const Window& window) {
+  CatchUpAll(now, window);
+  in_memory_ = BytesInMemory(now) + bytes;
+  if (in_memory_ <= safe_bytes_ / 2) return true;
+  BecomeEager(now);
+  return false;
+}
+
+void QueuedPorts::BecomeEager(Time now) {
+  eager_ = true;
+  next_late_ = kNever;
+  for (PortIndex port = 0; port < ports_.size(); ++port) {
+    ForEachWaiting(port, [&](const Packet& packet, PortIndex in) {
+      memory_->Add(in, port, packet.priority, packet.bytes);
+    });
+    const QueuedPort::InService& sent = ports_[port].in_service();
+    if (sent.end > now) {
+      memory_->Add(sent.in, port, sent.cls, sent.bytes);
+      ends_.Set(port, sent.end);
+    } else {
+      Arm(port, now);
+    }
+  }
+}
+
+// With a quarter, not half, of the safe bytes as its limit, so that ports do not change all the
+// time.
+void QueuedPorts::CalmDown(const Window& window) {
+  if (always_eager_ || PausesAny()) return;
+  if (memory_->used() > safe_bytes_ / 4 || memory_->UsesHeadroom()) return;
+  in_memory_ = memory_->used();
+  eager_ = false;
+  for (PortIndex port = 0; port < ports_.size(); ++port) {
+    ForEachWaiting(port, [&](const Packet& packet, PortIndex in) {
+      memory_->Release(in, port, packet.priority, packet.bytes);
+    });
+    if (ports_[port].waiting() > 0) backlogged_[port / 64] |= BitOf(port);
+    choices_.Set(port, kNever);
+    if (!ends_.Has(port)) continue;
+    Release(port, window.end, window);
+    ends_.Set(port, kNever);
+  }
+  CatchUpAll(window.end, window);
+}
+
+void QueuedPorts::AlwaysCount(Time now, const Window* window) {
+  always_eager_ = true;
+  if (eager_) return;
+  if (window != nullptr) CatchUpAll(now, *window);
+  BecomeEager(now);
 }
 
 // --- Eager ports ---
@@ -125,7 +237,10 @@ void QueuedPorts::ResumeAfter(PortIndex from, size_t cls, Time now, const Window
 
 std::optional<DropReason> QueuedPorts::Keep(const Packet& packet, PortIndex in, PortIndex out,
                                             Time now, const Window& window) {
-  return memory_ ? Charge(packet, in, out, now, window) : std::nullopt;
+  if (!memory_) return std::nullopt;
+  const auto refused = Charge(packet, in, out, now, window);
+  if (!refused && !eager_) memory_->Add(in, out, packet.priority, packet.bytes);
+  return refused;
 }
 
 void QueuedPorts::LetGo(const Packet& packet, PortIndex in, PortIndex out) {
@@ -189,20 +304,20 @@ void QueuedPorts::AskAgain(PortIndex in, size_t cls, Time now, const Window& win
 }
 
 // Ends the pauses of `classes`, except those that a later frame has extended.
-void QueuedPorts::EndPauses(PortIndex port, unsigned classes, Time now) {
+void QueuedPorts::EndPauses(PortIndex port, unsigned classes, Time now, const Window& window) {
   unsigned ended = 0;
   for (unsigned left = classes & ports_[port].paused(); left != 0; left &= left - 1) {
     const size_t cls = static_cast<size_t>(std::countr_zero(left));
     if (expiries_[port * kClasses + cls].until == now) ended |= 1u << cls;
   }
-  if (ended != 0) Apply(port, static_cast<uint8_t>(ended), false, now);
+  if (ended != 0) Apply(port, static_cast<uint8_t>(ended), false, now, window);
 }
 
-void QueuedPorts::OnPause(const Packet& frame, PortIndex port, Time now) {
+void QueuedPorts::OnPause(const Packet& frame, PortIndex port, Time now, const Window& window) {
   PauseTotals& counts = meters_[port].counts();
   ++(frame.pause.stop ? counts.pauses : counts.resumes);
   if (queueing_.pause.response == Duration{0}) {
-    return Apply(port, frame.pause.classes, frame.pause.stop, now);
+    return Apply(port, frame.pause.classes, frame.pause.stop, now, window);
   }
   const uint64_t number = uint64_t{effects_set_++} << kNumberShift & kNumbers;
   const uint64_t key =
@@ -219,10 +334,11 @@ void QueuedPorts::HandleEffect(const Window& window) {
     return;
   }
   if ((effect.key & kAskAgain) != 0) return AskAgain(port, effect.key & 0xff, effect.at, window);
-  if ((effect.key & kExpiry) != 0) return EndPauses(port, effect.key & 0xff, effect.at);
+  if ((effect.key & kExpiry) != 0) return EndPauses(port, effect.key & 0xff, effect.at, window);
   if ((effect.key & kLookAgain) == 0) {
     if (effect.at - queueing_.pause.response < down_at_[port]) return;
-    return Apply(port, static_cast<uint8_t>(effect.key), (effect.key & kStop) != 0, effect.at);
+    return Apply(port, static_cast<uint8_t>(effect.key), (effect.key & kStop) != 0, effect.at,
+                 window);
   }
   for (size_t in = 0; in < ports_.size(); ++in) {
     for (unsigned left = pausing_[in]; left != 0; left &= left - 1) {
@@ -232,7 +348,9 @@ void QueuedPorts::HandleEffect(const Window& window) {
   }
 }
 
-void QueuedPorts::Apply(PortIndex port, uint8_t classes, bool stop, Time now) {
+void QueuedPorts::Apply(PortIndex port, uint8_t classes, bool stop, Time now,
+                        const Window& window) {
+  CatchUp(port, now, window);
   if (stop) classes &= static_cast<uint8_t>(~given_up_[port]);
   ports_[port].SetPaused(classes, stop, now);
   NoteBacklog(port, now);
@@ -288,7 +406,7 @@ void QueuedPorts::GiveUp(PortIndex port, size_t cls, Time now, const Window& win
       lost_(packet);
     });
   }
-  Apply(port, bit, false, now);
+  Apply(port, bit, false, now, window);
 }
 
 // --- Between windows ---
@@ -302,7 +420,7 @@ void QueuedPorts::TakeDown(PortIndex port, Time now,
     ends_.Set(port, kNever);
   }
   queued.Clear([&](const Packet& packet, PortIndex in) {
-    if (memory_) memory_->Release(in, port, packet.priority, packet.bytes);
+    if (memory_ && eager_) memory_->Release(in, port, packet.priority, packet.bytes);
     lost(packet);
   });
   pausing_[port] = 0;
@@ -313,7 +431,12 @@ void QueuedPorts::TakeDown(PortIndex port, Time now,
 }
 
 void QueuedPorts::OnNewChannel(PortIndex port) {
-  if (eager_ && !ends_.Has(port)) choices_.Set(port, ports_[port].NextService());
+  const Time next = ports_[port].NextService();
+  if (!eager_) {
+    next_late_ = std::min(next_late_, next);
+  } else if (!ends_.Has(port)) {
+    choices_.Set(port, next);
+  }
 }
 
 int64_t QueuedPorts::waiting() const {

@@ -2,14 +2,23 @@
 // The queued ports of a switch with their shared buffer, and the pauses (PFC) that it causes. The
 // switch offers every packet to Accept() and runs the events of the ports.
 //
-// Ports that share nothing are served late, when something happens to them and at the end of a
-// window. That takes one event per packet-hop, as for FIFO ports. Ports are eager if a packet that
-// leaves one port changes what another may do (shared buffer, PFC), or if a policy watches
-// transmissions in the order of time. Then each end of a transmission is an event of the switch.
-// Both ways give the same result where both apply.
+// The ports of a switch are late or eager, all together. Late ports are served when something
+// happens to them, and at the end of a window. That takes one event per packet-hop, as for FIFO
+// ports. At eager ports each end of a transmission is an event of the switch. Both ways give the
+// same result.
+//
+// With a shared buffer, a packet that leaves one port changes what another port may do, and may end
+// a pause, so the ports would have to be eager. But while the buffer holds few bytes, no packet can
+// be refused and no input must pause, whoever holds the bytes (SharedMemory::SafeBytes). Ports with
+// a shared buffer begin late. They add up the bytes that arrive. When the sum exceeds the safe
+// bytes, they count what the buffer holds, and become eager if that is more than half of the safe
+// bytes. At the end of a window they become late again if the buffer holds at most a quarter, none
+// of it in headroom, and no input is paused.
 
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -57,7 +66,7 @@ struct Queueing {
   PauseSettings pause;
   WatchdogSettings watchdog;
   TrimSettings trim;
-  bool eager = false;  // Makes ports eager even where late service would do.
+  bool eager = false;  // Makes ports eager all the time.
   uint64_t seed = 1;   // Seed of random marks.
 };
 
@@ -69,11 +78,13 @@ class QueuedPorts {
     SharedMemory::Port memory;
     TrimLimits trim = {};
   };
+  // If a policy watches transmissions, the ports are `watched`: late ones are then served by
+  // ServeFirst().
   QueuedPorts(const Queueing& queueing, const std::vector<Port>& ports, uint64_t switch_id,
-              bool eager);
+              bool watched);
 
   bool eager() const { return eager_; }
-  Time Due() const { return eager_ ? NextEvent() : NextLate(); }
+  Time Due() const { return eager_ ? NextEvent() : std::min(NextLate(), NextEffect()); }
   QueuedPort& operator[](PortIndex port) { return ports_[port]; }
   size_t size() const { return ports_.size(); }
 
@@ -85,11 +96,12 @@ class QueuedPorts {
     PortIndex in;
     PortIndex out;
     bool is_last;  // Nothing else arrives at this instant, no timer is due, and no hook needs the
-                   // packet in its queue.
+                   // packet in its queue. Always false for class 0.
   };
 
-  // Returns true if a class-0 packet goes to SendControl() and not to Accept().
-  bool SendsControlAtOnce(PortIndex out, Time now) const {
+  // Returns true if a class-0 packet goes to SendControl(), at once, and not to Accept().
+  bool SendsControlAtOnce(PortIndex out, Time now, const Window& window) {
+    CatchUp(out, now, window);
     return ports_[out].SendsControlAtOnce(now);
   }
   // Admits a copy of a packet, or returns why not.
@@ -107,7 +119,6 @@ class QueuedPorts {
 
   // Sends a packet of class 0, which goes before all others. Returns false if the link is down.
   [[gnu::always_inline]] bool SendControl(const Offer& offer, Time now, const Window& window) {
-    CatchUp(offer.out, now, window);
     FifoPort& port = ports_[offer.out].out();
     if (!port.Send(offer.packet, offer.path_part, now, window)) return false;
     if (offer.telemetry != nullptr) port.wire().Extra(port.wire().pushed() - 1) = *offer.telemetry;
@@ -129,40 +140,61 @@ class QueuedPorts {
   void CheckTrimmedBytes();
 
   // `frame` has come from the other end of the link at `port`.
-  void OnPause(const Packet& frame, PortIndex port, Time now);
+  void OnPause(const Packet& frame, PortIndex port, Time now, const Window& window);
 
-  // --- Ports served late ---
-
-  // Makes the decisions of `port` that were due before `time`. Does nothing for eager ports.
-  void CatchUp(PortIndex port, Time time, const Window& window) {
-    if (eager_) return;
-    QueuedPort& queued = ports_[port];
-    while (queued.NextService() < time) queued.Serve(window);
-  }
-  // The same for all ports, at the end of a window. Afterwards NextLate() is when the next decision
-  // is due.
-  void CatchUpAll(Time time, const Window& window);
-  Time NextLate() const { return next_late_; }
-
-  // --- Eager ports ---
-
-  // When the next transmission ends, the next pause takes effect, and the next port may choose a
-  // packet. Events of one instant run in this order, with arrivals between the first and the
-  // second.
-  Time NextEnd() const { return ends_.Next(); }
+  // When the next pause takes effect: an event of the switch.
   Time NextEffect() const { return effects_.Next(); }
-  Time NextChoice() const { return choices_.Next(); }
-  Time NextEvent() const { return std::min({NextEnd(), NextEffect(), NextChoice()}); }
+  void HandleEffect(const Window& window);
 
   // The transmission that was started; null if none.
   struct Started {
     PortIndex port = 0;
     Packet* packet = nullptr;
   };
+
+  // --- Ports served late ---
+
+  // Makes the decisions of `port` that were due before `time`. Does nothing for eager ports.
+  void CatchUp(PortIndex port, Time time, const Window& window) {
+    if (eager_) return;
+    while (ports_[port].NextService() < time) ports_[port].Serve(window);
+  }
+  // The same for all ports, at the end of a window. Afterwards NextLate() is when the next decision
+  // is due. At other times no decision is due before NextLate().
+  void CatchUpAll(Time time, const Window& window);
+  Time NextLate() const { return next_late_; }
+
+  // For ports that are watched: makes decisions in the order of time and port. FindFirst() finds
+  // the first one and returns when it is due, ServeFirst() makes it.
+  Time FindFirst();
+  Started ServeFirst(const Window& window) {
+    Packet& packet = ports_[first_late_].Serve(window);
+    next_late_ = std::min(second_late_, ports_[first_late_].NextService());
+    return {first_late_, &packet};
+  }
+  // The packet that `port` accepted last, at `now`, starts now if it may. Nothing else may happen
+  // at `now`, and no other port may have a decision due before `others`.
+  Started StartAtOnce(PortIndex port, Time now, Time others, const Window& window) {
+    if (eager_ || ports_[port].NextService() > now) return {};
+    Packet& packet = ports_[port].Serve(window);
+    next_late_ = std::min(others, ports_[port].NextService());
+    return {port, &packet};
+  }
+
+  // --- Eager ports ---
+
+  // When the next transmission ends, and when the next port may choose a packet. Events of one
+  // instant run in this order: ends, arrivals, effects of pauses, choices.
+  Time NextEnd() const { return ends_.Next(); }
+  Time NextChoice() const { return choices_.Next(); }
+  Time NextEvent() const { return std::min({NextEnd(), NextEffect(), NextChoice()}); }
+
   // `other` is when the switch next has an arrival or a timer.
   Started HandleEnd(Time other, const Window& window);
-  void HandleEffect(const Window& window);
   Started HandleChoice(const Window& window);
+
+  // Called at the end of a window: makes the ports late again if they may be.
+  void CalmDown(const Window& window);
 
   // --- Between windows ---
 
@@ -174,7 +206,18 @@ class QueuedPorts {
   void OnNewChannel(PortIndex port);
 
   PauseTotals PausesOf(PortIndex port, Time now) { return meters_[port].Until(now); }
-  const SharedMemory* memory() const { return memory_.get(); }  // Null without a shared buffer.
+  // The shared buffer, null if there is none. While the ports are late, it counts only the packets
+  // that a policy holds back.
+  const SharedMemory* memory() const { return memory_.get(); }
+  // Makes the ports eager from now on, so that it counts all packets. `window` is null before the
+  // run.
+  void AlwaysCount(Time now, const Window* window);
+  // The bytes in the shared buffer, with those of packets whose transmission ends after `time`. The
+  // ports must have made all decisions up to `time`. kNever: without packets in transmission, if
+  // the ports are late.
+  int64_t BytesInMemory(Time time) const;
+  // Stops the program if the books of the shared buffer do not agree.
+  void CheckBooks() const;
   // From now on every pause is logged.
   PauseLog& LogPauses() {
     if (!pause_log_) pause_log_ = std::make_unique<PauseLog>(ports_.size());
@@ -204,11 +247,30 @@ class QueuedPorts {
   void Free(PortIndex from, PortIndex out, size_t cls, int64_t bytes, Time now,
             const Window& window);
   bool IsPausing(PortIndex in, size_t cls) const { return (pausing_[in] >> cls & 1) != 0; }
-  // Sets the time at which a port chooses its next packet, unless one is set or it is transmitting.
+  static uint64_t BitOf(PortIndex port) { return uint64_t{1} << (port % 64); }
+  bool FindSpace(int64_t bytes, Time now, const Window& window);
+  void BecomeEager(Time now);
+  // Calls visit(packet, input) for each packet that waits at `port`.
+  template <class Visit>
+  void ForEachWaiting(PortIndex port, const Visit& visit) const;
+  // Calls visit(port) for each late port that may have something waiting. It returns when the next
+  // decision of the port is due.
+  template <class Visit>
+  void ForEachBacklogged(const Visit& visit);
+  bool PausesAny() const {
+    return std::ranges::any_of(pausing_, [](uint8_t classes) { return classes != 0; });
+  }
+  // `port` may have something to send. An eager one gets the time at which it chooses its next
+  // packet, unless it has one or is transmitting.
   void Arm(PortIndex port, Time now) {
-    if (choices_.Has(port) || ends_.Has(port)) return;
+    if (eager_ && (choices_.Has(port) || ends_.Has(port))) return;
     const Time next = ports_[port].NextService();
-    if (next != kNever) choices_.Set(port, std::max(next, now));
+    if (!eager_) {
+      backlogged_[port / 64] |= BitOf(port);
+      next_late_ = std::min(next_late_, next);
+    } else if (next != kNever) {
+      choices_.Set(port, std::max(next, now));
+    }
   }
   Started Start(PortIndex port, const Window& window);
   void Release(PortIndex out, Time now, const Window& window);
@@ -219,15 +281,16 @@ class QueuedPorts {
   }
   void AskAgainLater(PortIndex in, size_t cls, Time now);
   void AskAgain(PortIndex in, size_t cls, Time now, const Window& window);
-  void EndPauses(PortIndex port, unsigned classes, Time now);
+  void EndPauses(PortIndex port, unsigned classes, Time now, const Window& window);
   void ResumeAfter(PortIndex from, size_t cls, Time now, const Window& window);
   void TryResume(PortIndex in, size_t cls, Time now, const Window& window);
   void Tell(PortIndex in, size_t cls, bool stop, Time now, const Window& window);
-  void Apply(PortIndex port, uint8_t classes, bool stop, Time now);
+  void Apply(PortIndex port, uint8_t classes, bool stop, Time now, const Window& window);
   void NoteBacklog(PortIndex port, Time now);
 
   const Queueing queueing_;
-  const bool eager_;
+  bool always_eager_;
+  bool eager_;
   const bool expires_;  // Pauses expire.
   const bool repeats_on_arrival_;
   std::vector<QueuedPort> ports_;
@@ -236,8 +299,13 @@ class QueuedPorts {
   std::unique_ptr<Trimming> trimming_;
   Packet* accepted_ = nullptr;
 
-  std::vector<uint64_t> backlogged_;  // Ports that may have something waiting, bit by bit.
+  // Of late ports.
+  std::vector<uint64_t> backlogged_;  // Those that may have something waiting, bit by bit.
+  int64_t in_memory_ = 0;             // Their bytes in the shared buffer, or more.
+  int64_t safe_bytes_ = 0;            // While these are at most so many, the ports stay late.
   Time next_late_ = kNever;
+  PortIndex first_late_ = 0;  // The port found by FindFirst(), and when another one is due.
+  Time second_late_ = kNever;
 
   // By port: when its transmission ends, and when it chooses its next packet. A port waits for one
   // of the two at most. It chooses when nothing else is due at that instant, or after packets of
@@ -265,14 +333,31 @@ class QueuedPorts {
   int64_t frames_sent_ = 0;
 };
 
+template <class Visit>
+void QueuedPorts::ForEachWaiting(PortIndex port, const Visit& visit) const {
+  for (unsigned left = ports_[port].backlogged(); left != 0; left &= left - 1) {
+    const size_t cls = static_cast<size_t>(std::countr_zero(left));
+    for (size_t i = 0; i < ports_[port].waiting(cls); ++i) {
+      visit(ports_[port].WaitingAt(cls, i), ports_[port].WaitsFrom(cls, i));
+    }
+  }
+}
+
 // Takes room for a packet and pauses its input if need be, or returns why there is no room.
 [[gnu::always_inline]] inline std::optional<DropReason> QueuedPorts::Charge(const Packet& packet,
                                                                             PortIndex in,
                                                                             PortIndex out, Time now,
                                                                             const Window& window) {
   CatchUp(out, now, window);
+  if (!memory_) return Refuse(packet, in, out, now);
+  if (packet.priority == 0) return std::nullopt;
+  if (!eager_) {
+    in_memory_ += packet.bytes;
+    if (in_memory_ <= safe_bytes_ || FindSpace(packet.bytes, now, window)) [[likely]]
+      return std::nullopt;
+  }
   const auto refused = Refuse(packet, in, out, now);
-  if (!refused && memory_) PauseIfFull(in, packet.priority, now, window);
+  if (!refused) PauseIfFull(in, packet.priority, now, window);
   return refused;
 }
 
@@ -306,10 +391,6 @@ inline std::optional<DropReason> QueuedPorts::Refuse(const Packet& packet, PortI
     return std::nullopt;
   }
   accepted_ = &port.Enqueue(offer.packet, offer.telemetry, offer.path_part, offer.in, now);
-  if (!eager_) {
-    backlogged_[out / 64] |= uint64_t{1} << (out % 64);
-    return std::nullopt;
-  }
   if (port.paused() != 0) [[unlikely]]
     NoteBacklog(out, now);
   Arm(out, now);

@@ -105,19 +105,56 @@ std::optional<DropReason> SharedMemory::Admit(PortIndex in, PortIndex out, size_
   const bool limited =
       lossless || settings_.model == Model::kHpcc || settings_.model == Model::kBroadcom;
   if (!limited || FitsShare(in, input, bytes)) {
-    const int64_t before = InPool(input);
-    input.share += bytes;
-    in_pool_used_ += InPool(input) - before;
+    Charge(input, out, cls, bytes, 0);
   } else if (lossless && input.headroom + bytes <= ports_[in].headroom) {
-    input.headroom += bytes;
+    Charge(input, out, cls, 0, bytes);
   } else {
     return lossless ? DropReason::kHeadroom : DropReason::kIngress;
   }
+  return std::nullopt;
+}
+
+void SharedMemory::Add(PortIndex in, PortIndex out, size_t cls, int64_t bytes) {
+  if (cls != 0) Charge(At(in, cls), out, cls, bytes, 0);
+}
+
+void SharedMemory::Charge(Input& input, PortIndex out, size_t cls, int64_t share,
+                          int64_t headroom) {
+  const int64_t before = InPool(input);
+  input.share += share;
+  input.headroom += headroom;
+  in_pool_used_ += InPool(input) - before;
+  const int64_t bytes = share + headroom;
   int64_t& length = Output(out, cls);
   out_pool_used_ += BeyondGuarantee(length + bytes) - BeyondGuarantee(length);
   length += bytes;
   used_ += bytes;
-  return std::nullopt;
+}
+
+// In the worst case all bytes b belong to one input and wait for one output. Where buffers count
+// packets, b bytes are at most b packets.
+int64_t SharedMemory::SafeBytes(uint8_t classes) const {
+  // The largest b <= alpha * (pool - b), less one byte for the rounding.
+  const auto share_of = [](double alpha, int64_t pool) {
+    return static_cast<int64_t>(alpha / (1 + alpha) * static_cast<double>(pool)) - 1;
+  };
+  const bool is_private = settings_.model == Model::kPrivate;
+  int64_t safe = pool_;
+  for (const Limit& limit : limits_) {
+    safe = std::min(safe, limit.xoff);
+    if (!is_private) safe = std::min(safe, share_of(limit.alpha, pool_));
+  }
+  const bool limits_outputs =
+      settings_.limits_lossless || (classes & ~settings_.lossless & ~1) != 0;
+  if (!limits_outputs) return safe;
+  if (settings_.model == Model::kDynamic) return std::min(safe, share_of(settings_.alpha, pool_));
+  if (settings_.model == Model::kBroadcom) {
+    return std::min(safe, share_of(settings_.alpha, out_pool_));
+  }
+  for (const Port& port : ports_) {
+    if (is_private) safe = std::min(safe, port.buffer);
+  }
+  return safe;
 }
 
 void SharedMemory::CheckBooks() const {

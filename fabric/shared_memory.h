@@ -84,6 +84,12 @@ class SharedMemory {
   std::optional<DropReason> Admit(PortIndex in, PortIndex out, size_t cls, int64_t bytes,
                                   int64_t queued, int64_t size);
   void Release(PortIndex in, PortIndex out, size_t cls, int64_t bytes);
+  // Charges a packet for which there is room, without headroom.
+  void Add(PortIndex in, PortIndex out, size_t cls, int64_t bytes);
+
+  // While the buffer holds at most so many bytes, no packet of `classes` (a bit mask) is refused
+  // and no input must pause, whoever holds the bytes.
+  int64_t SafeBytes(uint8_t classes) const;
 
   // MustPause() is true if the sender at `in` must pause; MayResume() if a paused one may go on.
   bool MustPause(PortIndex in, size_t cls) const;
@@ -97,6 +103,9 @@ class SharedMemory {
   // Bytes charged in the whole switch, and bytes in the headroom of one (input, class).
   int64_t used() const { return used_; }
   int64_t headroom_used(PortIndex in, size_t cls) const { return At(in, cls).headroom; }
+  bool UsesHeadroom() const {
+    return std::ranges::any_of(inputs_, [](const Input& input) { return input.headroom > 0; });
+  }
 
   // Bytes left for the pool after reserves and headroom; negative if these exceed the buffer.
   static int64_t PoolOf(const MemorySettings& settings, const std::vector<Port>& ports);
@@ -126,6 +135,7 @@ class SharedMemory {
   int64_t PauseThreshold(PortIndex in) const {
     return std::min(limits_[in].xoff, Share(limits_[in].alpha, pool_ - in_pool_used_));
   }
+  void Charge(Input& input, PortIndex out, size_t cls, int64_t share, int64_t headroom);
   bool FitsShare(PortIndex in, const Input& input, int64_t bytes) const;
   std::optional<DropReason> RefuseAtOutput(PortIndex out, size_t cls, int64_t bytes, int64_t queued,
                                            int64_t size) const;

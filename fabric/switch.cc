@@ -12,64 +12,6 @@
 
 namespace heddle {
 
-Switch::Switch(SwitchId id, int tier, size_t ports, SwitchPolicyPtr policy)
-    : ports_(ports),
-      policy_(std::move(policy)),
-      hooks_(policy_.hooks()),
-      plain_((hooks_ &
-              (SwitchPolicy::kTransmit | SwitchPolicy::kEnqueue | SwitchPolicy::kDropped)) == 0),
-      id_(id),
-      tier_(tier) {}
-
-FifoPort& Switch::AddPort(const PortSettings& settings, bool faces_host) {
-  faces_host_.push_back(faces_host);
-  path_parts_.push_back(0);
-  return ports_.Add(settings);
-}
-
-// A policy that watches transmissions must see them in the order of time, so its ports are eager.
-void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::Port>& ports) {
-  queued_ =
-      std::make_unique<QueuedPorts>(queueing, ports, id_, (hooks_ & SwitchPolicy::kTransmit) != 0);
-  queued_->SetLost([this](const Packet& packet) { Discard(packet, DropReason::kWatchdog); });
-  telemetry_ = !ports.empty() && ports.front().queues.telemetry;
-  may_pass_ = plain_ && !telemetry_;
-  trims_ = queued_->trims();
-  plain_ = false;
-}
-
-void RoutingTable::SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts) {
-  std::vector<HostGroup> alone;
-  for (const uint16_t set : sets_of_hosts) {
-    alone.push_back({static_cast<uint16_t>(alone.size()), 0});
-    sets_of_group.push_back({set, 0});
-  }
-  groups = std::make_shared<const std::vector<HostGroup>>(std::move(alone));
-}
-
-void Switch::SetRoutes(RoutingTable routes) {
-  routes_ = std::move(routes);
-  candidates_.clear();
-  ecmp_ports_.clear();
-  for (const RoutingTable::Set& set : routes_.sets) {
-    const std::span<const PortIndex> ports = routes_.PortsOf(set);
-    const bool is_last =
-        ports.size() == 1 && routes_.uplinks.size() > 1 && IsAmong(routes_.uplinks, ports.front());
-    const bool is_host = ports.size() > 1 && faces_host_[ports.front()];
-    candidates_.push_back(
-        {static_cast<uint32_t>(candidates_.size()), routes_.version, ports, is_last, is_host});
-    ecmp_ports_.push_back(is_host ? std::span<const PortIndex>() : ports);
-  }
-  for (size_t digit = 0; digit < routes_.uplinks.size(); ++digit) {
-    path_parts_[routes_.uplinks[digit]] = static_cast<uint16_t>(digit * routes_.path_divisor);
-  }
-}
-
-void Switch::Attach() {
-  policy_->Attach(view_);
-  if (!queued_ && hooks_ == 0 && timers_.Next() == kNever) ecmp_salt_ = policy_->ecmp_salt();
-}
-
 [[gnu::always_inline]] inline void Switch::ForwardBy(const Candidates& candidates,
                                                      const Packet& packet, PortIndex in_port) {
   PortIndex port = candidates.ports.front();
@@ -101,7 +43,7 @@ void Switch::ForwardOverOneLink(const Candidates& links, const Packet& packet, P
 [[gnu::always_inline]] inline void Switch::Handle(const Packet& packet, PortIndex in_port) {
   if (packet.kind == PacketKind::kPause) [[unlikely]] {
     ++consumed_;
-    return queued_->OnPause(packet, in_port, now_);
+    return queued_->OnPause(packet, in_port, now_, *window_);
   }
   const Candidates& candidates = CandidatesTo(packet.dst);
   if (candidates.ports.empty()) [[unlikely]]
@@ -136,20 +78,21 @@ void Switch::End(const Packet& packet, const Decision& decision) {
 [[gnu::always_inline]] inline void Switch::Forward(const Packet& packet, PortIndex in_port,
                                                    PortIndex port, bool arrived) {
   if (!plain_) {
-    return queued_ ? ForwardToQueue(packet, in_port, port, arrived) : ForwardAndTell(packet, port);
+    return queued_ ? ForwardToQueue(packet, in_port, port, arrived)
+                   : ForwardAndTell(packet, port, arrived);
   }
   if (!ports_[port].Send(packet, path_parts_[port], now_, *window_)) [[unlikely]]
     ReportDrop(packet);
 }
 
-void Switch::ForwardAndTell(const Packet& packet, PortIndex port) {
+void Switch::ForwardAndTell(const Packet& packet, PortIndex port, bool arrived) {
   FifoPort& out = ports_[port];
   const Time start = std::max(now_, out.busy_until());
   if (!out.Send(packet, path_parts_[port], now_, *window_)) {
     if (hooks_ & SwitchPolicy::kDropped) policy_->OnDropped(view_, packet, port);
     return ReportDrop(packet);
   }
-  NoteSent(out, port, start);
+  NoteSent(out, port, start, arrived);
 }
 
 // The telemetry that came with `packet`; empty for packets that a policy sends or has held back.
@@ -159,42 +102,64 @@ inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived)
   return arrived ? &arrivals_.ExtraOf(arrived_) : &kNothing;
 }
 
+// Returns true if nothing else happens at this instant, as far as is known now. Then a transmission
+// that starts now may be shown now, rather than in its turn.
+[[gnu::always_inline]] inline bool Switch::IsAlone() const {
+  return !arrivals_.AnyUntil(now_) && std::min(timers_.Next(), transmissions_.Next()) > now_ &&
+         (!queued_ || queued_->Due() > now_);
+}
+
 [[gnu::always_inline]] inline void Switch::ForwardToQueue(const Packet& packet, PortIndex in_port,
                                                           PortIndex port, bool arrived) {
-  const QueuedPorts::Offer offer{
-      .packet = packet,
-      .telemetry = TelemetryFor(packet, arrived),
-      .path_part = path_parts_[port],
-      .in = in_port,
-      .out = port,
-      .is_last = may_pass_ && arrived && !arrivals_.AnyUntil(now_) && timers_.Next() > now_};
+  const QueuedPorts::Offer offer{.packet = packet,
+                                 .telemetry = TelemetryFor(packet, arrived),
+                                 .path_part = path_parts_[port],
+                                 .in = in_port,
+                                 .out = port,
+                                 .is_last = may_pass_ && arrived && packet.priority != 0 &&
+                                            !arrivals_.AnyUntil(now_) && timers_.Next() > now_};
   if (trims_) [[unlikely]]
     return ForwardOrTrim(offer);
-  if (packet.priority == 0 && queued_->SendsControlAtOnce(port, now_)) return ForwardControl(offer);
+  if (packet.priority == 0 && queued_->SendsControlAtOnce(port, now_, *window_)) {
+    return ForwardControl(offer, arrived);
+  }
+  const bool is_shown = arrived && (hooks_ & SwitchPolicy::kTransmit) != 0 && IsAlone();
+  const Time next_late = queued_->NextLate();
+  const int64_t sent = control_sent_ - held_;
   const auto refused = queued_->Accept(offer, now_, *window_);
   if (refused) [[unlikely]] {
     if (hooks_ & SwitchPolicy::kDropped) policy_->OnDropped(view_, packet, port);
     return Discard(packet, *refused);
   }
   if (hooks_ & SwitchPolicy::kEnqueue) policy_->OnEnqueue(view_, queued_->accepted(), port);
+  // If the hook has sent packets or set a timer, the transmissions of this instant need an order.
+  if (is_shown && control_sent_ - held_ == sent && timers_.Next() > now_) {
+    Show(queued_->StartAtOnce(port, now_, next_late, *window_));
+  }
 }
 
 // A class-0 packet goes before all queues.
-[[gnu::always_inline]] inline void Switch::ForwardControl(const QueuedPorts::Offer& offer) {
+[[gnu::always_inline]] inline void Switch::ForwardControl(const QueuedPorts::Offer& offer,
+                                                          bool arrived) {
   FifoPort& out = ports_[offer.out];
   const Time start = std::max(now_, out.busy_until());
   if (!queued_->SendControl(offer, now_, *window_)) [[unlikely]] {
     if (hooks_ & SwitchPolicy::kDropped) policy_->OnDropped(view_, offer.packet, offer.out);
     return ReportDrop(offer.packet);
   }
-  if (hooks_ != 0) NoteSent(out, offer.out, start);
+  if (hooks_ != 0) NoteSent(out, offer.out, start, arrived);
 }
 
-// A FIFO port has taken a packet, which will start to leave at `start`.
-void Switch::NoteSent(FifoPort& out, PortIndex port, Time start) {
+// A FIFO port has taken a packet, which will start to leave at `start`. The policy must not be
+// shown a transmission while it sends a packet, so `arrived` is false then.
+void Switch::NoteSent(FifoPort& out, PortIndex port, Time start, bool arrived) {
   const uint64_t number = out.wire().pushed() - 1;
   if (hooks_ & SwitchPolicy::kEnqueue) policy_->OnEnqueue(view_, out.wire().At(number), port);
-  if (hooks_ & SwitchPolicy::kTransmit) transmissions_.Add({start, port, number});
+  if ((hooks_ & SwitchPolicy::kTransmit) == 0) return;
+  if (arrived && start == now_ && IsAlone()) {
+    return policy_->OnTransmit(view_, out.wire().At(number), port);
+  }
+  transmissions_.Add({start, port, number});
 }
 
 // --- Packet trimming ---
@@ -230,8 +195,8 @@ void Switch::ForwardOrTrim(const QueuedPorts::Offer& offer) {
 // Returns false if the packet, which is of class 0, exceeds the limit for headers.
 bool Switch::SendHeader(const QueuedPorts::Offer& offer) {
   if (!queued_->AdmitsHeader(offer.out, offer.packet.bytes, now_, *window_)) return false;
-  if (queued_->SendsControlAtOnce(offer.out, now_)) {
-    ForwardControl(offer);
+  if (queued_->SendsControlAtOnce(offer.out, now_, *window_)) {
+    ForwardControl(offer, /*arrived=*/false);
     return true;
   }
   if (const auto refused = queued_->Accept(offer, now_, *window_)) {
@@ -295,53 +260,128 @@ void Switch::RunEcmp(const Window& window) {
     const std::span<const PortIndex> choices = ecmp_ports_[routes_.SetOf(packet.dst)];
     if (choices.empty() || packet.hops >= kMaxHops) [[unlikely]] {
       now_ = now;
-      return Handle(packet, in_port);
+      Handle(packet, in_port);
+      return true;
     }
     asked += choices.size() > 1 ? 1 : 0;
     const PortIndex port = EcmpPort(packet, salt, choices);
-    if (ports_[port].Send(packet, path_parts_[port], now, window)) [[likely]]
-      return;
-    now_ = now;
-    ReportDrop(packet);
+    if (!ports_[port].Send(packet, path_parts_[port], now, window)) [[unlikely]] {
+      now_ = now;
+      ReportDrop(packet);
+    }
+    return true;
   });
   asked_ += asked;
 }
 
+// The same for late ports.
+void Switch::RunEcmpLate(const Window& window) {
+  QueuedPorts& queued = *queued_;
+  const uint64_t salt = *ecmp_salt_;
+  for (;;) {
+    const Time effect = queued.NextEffect();
+    arrivals_.TakeBefore(
+        std::min(window.end, effect + 1_ps), [&](const Packet& packet, PortIndex in,
+                                                 Time now) __attribute__((always_inline)) {
+          now_ = now;
+          const std::span<const PortIndex> choices = ecmp_ports_[routes_.SetOf(packet.dst)];
+          const bool is_special = packet.kind == PacketKind::kPause || packet.hops >= kMaxHops;
+          if (is_special || choices.empty()) [[unlikely]] {
+            Handle(packet, in);
+            return packet.kind != PacketKind::kPause && !queued.eager();
+          }
+          asked_ += choices.size() > 1 ? 1 : 0;
+          ForwardLate(packet, in, EcmpPort(packet, salt, choices));
+          return !queued.eager();
+        });
+    if (queued.eager()) return RunEager(window);
+    if (arrivals_.Next() <= std::min(effect, window.end - 1_ps)) continue;
+    if (queued.NextEffect() >= window.end) break;
+    now_ = queued.NextEffect();
+    queued.HandleEffect(window);
+  }
+  queued.CatchUpAll(window.end, window);
+}
+
+// Forwards an arrival to a late port. No hook, telemetry or trimming may need the packet.
+[[gnu::always_inline]] inline void Switch::ForwardLate(const Packet& packet, PortIndex in_port,
+                                                       PortIndex port) {
+  const bool is_data = packet.priority != 0;
+  const QueuedPorts::Offer offer{.packet = packet,
+                                 .telemetry = nullptr,
+                                 .path_part = path_parts_[port],
+                                 .in = in_port,
+                                 .out = port,
+                                 .is_last = is_data && !arrivals_.AnyUntil(now_)};
+  if (!is_data && queued_->SendsControlAtOnce(port, now_, *window_)) {
+    if (!queued_->SendControl(offer, now_, *window_)) ReportDrop(packet);
+    return;
+  }
+  if (const auto refused = queued_->Accept(offer, now_, *window_)) [[unlikely]]
+    Discard(packet, *refused);
+}
+
 void Switch::Run(const Window& window) {
   window_ = &window;
+  if (queued_) {
+    if (queued_->eager()) return RunEager(window);
+    return ecmp_salt_ ? RunEcmpLate(window) : RunLate(window);
+  }
   if (ecmp_salt_) return RunEcmp(window);
-  if (queued_ && queued_->eager()) return RunEager(window);
   for (;;) {
+    const Time arrival = arrivals_.Next();
     const Time timer = timers_.Next();
-    now_ = std::min(arrivals_.Next(), timer);
-    if (now_ >= window.end) break;
-    if (hooks_ & SwitchPolicy::kTransmit) ReplayTransmissions(now_);
-    if (now_ == timer && arrivals_.Next() > timer) {
-      policy_->OnTimer(view_, static_cast<uint32_t>(timers_.Pop().key));
-    } else {
+    now_ = std::min({arrival, timer, window.end});
+    if (transmissions_.Next() < now_) {
+      ShowSent();
+    } else if (now_ == window.end) {
+      return;
+    } else if (arrival == now_) {
       HandleArrival();
+    } else {
+      policy_->OnTimer(view_, static_cast<uint32_t>(timers_.Pop().key));
     }
   }
-  if (hooks_ & SwitchPolicy::kTransmit) ReplayTransmissions(window.end);
-  if (queued_) queued_->CatchUpAll(window.end, window);
 }
 
-void Switch::NoteStarted(const QueuedPorts::Started& started) {
-  if ((hooks_ & SwitchPolicy::kTransmit) == 0 || started.packet == nullptr) return;
-  policy_->OnTransmit(view_, *started.packet, started.port);
+// Handles the events of one instant in the order of core/node.h. An event may make ports eager. A
+// transmission that the policy is shown may make it set a timer, which comes before later events.
+void Switch::RunLate(const Window& window) {
+  QueuedPorts& queued = *queued_;
+  const bool watches = (hooks_ & SwitchPolicy::kTransmit) != 0;
+  for (;;) {
+    const Time arrival = arrivals_.Next();
+    const Time effect = queued.NextEffect();
+    now_ = std::min({arrival, effect, timers_.Next(), window.end});
+    if (watches && std::min(queued.NextLate(), transmissions_.Next()) < now_) {
+      ShowNext(now_);
+    } else if (now_ == window.end) {
+      break;
+    } else if (arrival == now_) {
+      HandleArrival();
+    } else if (effect == now_) {
+      queued.HandleEffect(window);
+    } else {
+      policy_->OnTimer(view_, static_cast<uint32_t>(timers_.Pop().key));
+    }
+    if (queued.eager()) [[unlikely]]
+      return RunEager(window);
+  }
+  queued.CatchUpAll(window.end, window);
 }
 
-// Handles the events of one instant in the order of core/node.h.
 void Switch::RunEager(const Window& window) {
   QueuedPorts& queued = *queued_;
   for (;;) {
     const Time arrival = arrivals_.Next();
     const Time timer = timers_.Next();
-    now_ = std::min({arrival, timer, queued.NextEvent()});
-    if (now_ >= window.end) break;
-    if (hooks_ & SwitchPolicy::kTransmit) ReplayTransmissions(now_);
-    if (queued.NextEnd() == now_) {
-      NoteStarted(queued.HandleEnd(std::min(arrival, timer), window));
+    now_ = std::min({arrival, timer, queued.NextEvent(), window.end});
+    if (transmissions_.Next() < now_) {
+      ShowSent();
+    } else if (now_ == window.end) {
+      break;
+    } else if (queued.NextEnd() == now_) {
+      Show(queued.HandleEnd(std::min(arrival, timer), window));
     } else if (arrival == now_) {
       HandleArrival();
     } else if (queued.NextEffect() == now_) {
@@ -349,30 +389,33 @@ void Switch::RunEager(const Window& window) {
     } else if (timer == now_) {
       policy_->OnTimer(view_, static_cast<uint32_t>(timers_.Pop().key));
     } else {
-      NoteStarted(queued.HandleChoice(window));
+      Show(queued.HandleChoice(window));
     }
   }
-  if (hooks_ & SwitchPolicy::kTransmit) ReplayTransmissions(window.end);
+  queued.CalmDown(window);
 }
 
-void Switch::SetChannel(PortIndex port, Time now, BitRate rate, Duration delay) {
-  const bool replays = (hooks_ & SwitchPolicy::kTransmit) != 0;
-  if (replays) transmissions_.Forget(port, now);
-  ports_[port].SetChannel(now, rate, delay, [&](uint64_t number, Time start) {
-    if (replays) transmissions_.Add({start, port, number});
-  });
-  if (queued_) queued_->OnNewChannel(port);
-  Wake(now);  // The switch may now have to send earlier.
+// Shows the policy the next transmission of late ports, if it starts before `before`.
+void Switch::ShowNext(Time before) {
+  const Time sent = transmissions_.Next();
+  Time start = queued_->NextLate();
+  if (start <= sent) start = queued_->FindFirst();
+  if (std::min(start, sent) >= before) return;
+  if (sent < start) return ShowSent();
+  now_ = start;
+  Show(queued_->ServeFirst(*window_));
 }
 
-void Switch::TakeDown(PortIndex port, Time now) {
-  now_ = now;
-  if (hooks_ & SwitchPolicy::kTransmit) transmissions_.Forget(port, now);
-  ports_[port].GoDown(now, [this](const Packet& packet) { ReportDrop(packet); });
-  if (!queued_) return;
-  queued_->TakeDown(port, now,
-                    [this](const Packet& packet) { Discard(packet, DropReason::kLinkDown); });
-  Wake(now);
+void Switch::Show(const QueuedPorts::Started& started) {
+  if ((hooks_ & SwitchPolicy::kTransmit) == 0 || started.packet == nullptr) return;
+  policy_->OnTransmit(view_, *started.packet, started.port);
+}
+
+// The same for a packet that went to a FIFO port, or was of class 0.
+void Switch::ShowSent() {
+  const TransmitReplay::Start start = transmissions_.Pop();
+  now_ = start.at;
+  policy_->OnTransmit(view_, ports_[start.port].wire().At(start.number), start.port);
 }
 
 void Switch::Discard(const Packet& packet, DropReason reason) {
@@ -387,32 +430,6 @@ void Switch::ReportDrop(const Packet& packet) {
   Post(Letter::Of(*hosts_[packet.src], kDropNotice, notice), kNever);
 }
 
-void Switch::ReplayTransmissions(Time before) {
-  while (transmissions_.HasBefore(before)) {
-    const TransmitReplay::Start start = transmissions_.Pop();
-    const Time now = std::exchange(now_, start.at);
-    policy_->OnTransmit(view_, ports_[start.port].wire().At(start.number), start.port);
-    now_ = now;
-  }
-}
-
-int64_t Switch::drops(DropReason reason) const {
-  int64_t drops = discards_[static_cast<size_t>(reason)];
-  if (reason == DropReason::kTail) {
-    for (const FifoPort& port : ports_) drops += port.dropped();
-  } else if (reason == DropReason::kLinkDown) {
-    for (const FifoPort& port : ports_) drops += port.dropped_down();
-  }
-  return drops;
-}
-
-size_t Switch::memory_bytes() const {
-  size_t bytes = sizeof(*this) + policy_->StateBytes();
-  for (const FifoPort& port : ports_) bytes += port.memory_bytes();
-  if (queued_) bytes += queued_->memory_bytes();
-  return bytes + routes_.sets_of_group.capacity() * sizeof(RoutingTable::GroupSets);
-}
-
 void Switch::SendOwn(const Packet& packet, uint8_t cls, PortIndex port) {
   HEDDLE_CHECK(packet.bytes >= kMinPacketBytes, "a packet of {} bytes", packet.bytes);
   ++control_sent_;
@@ -421,54 +438,12 @@ void Switch::SendOwn(const Packet& packet, uint8_t cls, PortIndex port) {
   Forward(sent, port, port, /*arrived=*/false);
 }
 
-void SwitchView::SendControl(const Packet& packet, PortIndex port) {
-  self_.SendOwn(packet, self_.control_class_, port);
+void Switch::SendHeld(const Packet& packet, PortIndex in_port, PortIndex held_for, PortIndex out) {
+  HEDDLE_CHECK(held_ > 0, "more packets are released than were held");
+  --held_;
+  if (queued_) queued_->LetGo(packet, in_port, held_for);
+  Forward(packet, in_port, out, /*arrived=*/false);
+  if (queued_) queued_->LookAgain(packet, in_port, now_, *window_);
 }
-
-void SwitchView::SendAsData(const Packet& packet, PortIndex port) {
-  self_.SendOwn(packet, self_.data_class_, port);
-}
-
-bool SwitchView::Hold(const Packet& packet, PortIndex in_port, PortIndex port) {
-  return !self_.queued_ || !self_.queued_->Keep(packet, in_port, port, self_.now_, *self_.window_);
-}
-
-void SwitchView::Release(const Packet& packet, PortIndex in_port, PortIndex port) {
-  Release(packet, in_port, port, port);
-}
-
-void SwitchView::Release(const Packet& packet, PortIndex in_port, PortIndex port, PortIndex out) {
-  HEDDLE_CHECK(self_.held_ > 0, "more packets are released than were held");
-  --self_.held_;
-  if (self_.queued_) self_.queued_->LetGo(packet, in_port, port);
-  self_.Forward(packet, in_port, out, /*arrived=*/false);
-  if (self_.queued_) self_.queued_->LookAgain(packet, in_port, self_.now_, *self_.window_);
-}
-
-void SwitchView::RefuseNextHops() {
-  HEDDLE_CHECK(false,
-               "the load balancer looks at next hops without wants_next_hops(); if it is a "
-               "plug-in's, the mistake is there");
-}
-
-std::optional<InputFill> SwitchView::FillOf(PortIndex input, uint8_t priority) const {
-  const SharedMemory* const memory = self_.queued_ ? self_.queued_->memory() : nullptr;
-  if (memory == nullptr || !memory->IsLossless(priority)) return std::nullopt;
-  return InputFill{Bytes{memory->held(input, priority)}, Bytes{memory->pause_above(input)}};
-}
-
-std::optional<SwitchId> SwitchView::PeerOf(PortIndex port) const {
-  return self_.map_ == nullptr ? std::nullopt : self_.map_->PeerOf(self_.id_, port);
-}
-
-std::optional<Way> SwitchView::WayTo(PortIndex port, uint16_t leaf) const {
-  return self_.map_ == nullptr ? std::nullopt : self_.map_->WayTo(self_.id_, port, leaf);
-}
-
-Bytes SwitchView::BufferOf(PortIndex port) const {
-  return self_.map_ == nullptr ? Bytes{kUnlimited} : self_.map_->BufferOf(self_.id_, port);
-}
-
-void SwitchView::SetTimer(Time at, uint32_t id) { self_.timers_.Set(at, id); }
 
 }  // namespace heddle

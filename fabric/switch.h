@@ -134,8 +134,13 @@ class Switch final : public Node {
  private:
   friend class SwitchView;
 
+  void RunLate(const Window& window);
   void RunEager(const Window& window);
+  void ShowNext(Time before);
+  void Show(const QueuedPorts::Started& started);
+  void ShowSent();
   void RunEcmp(const Window& window);
+  void RunEcmpLate(const Window& window);
   void HandleArrival();
   void Handle(const Packet& packet, PortIndex in_port);
   void ForwardBy(const Candidates& candidates, const Packet& packet, PortIndex in_port);
@@ -144,12 +149,13 @@ class Switch final : public Node {
   // `arrived` is true for the packet being handled, false for one that the policy sends.
   void Forward(const Packet& packet, PortIndex in_port, PortIndex port, bool arrived);
   void SendOwn(const Packet& packet, uint8_t cls, PortIndex port);
-  void ForwardAndTell(const Packet& packet, PortIndex port);
-  void ForwardControl(const QueuedPorts::Offer& offer);
-  void NoteStarted(const QueuedPorts::Started& started);
-  void NoteSent(FifoPort& out, PortIndex port, Time start);
+  void SendHeld(const Packet& packet, PortIndex in_port, PortIndex held_for, PortIndex out);
+  void ForwardAndTell(const Packet& packet, PortIndex port, bool arrived);
+  bool IsAlone() const;
+  void ForwardControl(const QueuedPorts::Offer& offer, bool arrived);
+  void NoteSent(FifoPort& out, PortIndex port, Time start, bool arrived);
   void ForwardToQueue(const Packet& packet, PortIndex in_port, PortIndex port, bool arrived);
-  // fabric/switch_trimming.cc
+  void ForwardLate(const Packet& packet, PortIndex in_port, PortIndex port);
   void ForwardOrTrim(const QueuedPorts::Offer& offer);
   bool SendHeader(const QueuedPorts::Offer& offer);
   void SendCut(const Trimming::Cut& cut, const QueuedPorts::Offer& offer);
@@ -157,7 +163,6 @@ class Switch final : public Node {
   const Telemetry* TelemetryFor(const Packet& packet, bool arrived);
   void Discard(const Packet& packet, DropReason reason);
   void ReportDrop(const Packet& packet);
-  void ReplayTransmissions(Time before);
 
   // The queued port `port`, after all its service decisions that were due before now.
   QueuedPort& QueueNow(PortIndex port) {
@@ -168,7 +173,7 @@ class Switch final : public Node {
   const Candidates& CandidatesTo(HostId host) const { return candidates_[routes_.SetOf(host)]; }
 
   Time now_;
-  std::optional<uint64_t> ecmp_salt_;  // Set if the policy is ECMP, and the ports FIFO ports.
+  std::optional<uint64_t> ecmp_salt_;  // Set if ECMP's own loops run, see Attach().
   int64_t asked_ = 0;                  // Placed in a cache line that every packet touches.
   const Window* window_ = nullptr;
   Arrivals::Taken arrived_;  // The arrival being handled.

@@ -119,7 +119,9 @@ class SwitchView {
   // not include the time that a pause will last.
   bool IsPaused(PortIndex port, uint8_t priority) const;
 
-  // Returns nothing if packets of class `priority` are dropped rather than paused.
+  // Returns nothing if packets of class `priority` are dropped rather than paused. From the first
+  // call on, the switch counts its shared buffer packet by packet, which costs time. Not to be
+  // called from Gauges().
   std::optional<InputFill> FillOf(PortIndex input, uint8_t priority) const;
 
   // The packets that have not left yet, the one on the wire included.
@@ -247,7 +249,8 @@ class SwitchPolicy {
 
   // The first bit of `packet` leaves through `port` at view.now(): for rate estimators and in-band
   // telemetry, which may rewrite its scheme header and CE mark. Calls come in the order of
-  // transmission.
+  // transmission. The policy may send packets and set timers here; a timer for view.now() fires
+  // before anything later.
   virtual void OnTransmit(SwitchView& /*view*/, Packet& /*packet*/, PortIndex /*port*/) {}
 
   virtual void OnTimer(SwitchView& /*view*/, uint32_t /*id*/) {}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays the starts of transmissions for a switch with FIFO ports. A FIFO port puts a packet on
-// its wire as soon as it is enqueued, but rate estimators and in-band telemetry must act when its
-// first bit leaves. The transmissions of one switch are replayed in the order of their start, ties
-// by port, on records that still lie on their wires: the receiver reads a record only after the
-// window in which its transmission starts has closed.
+// Replays the starts of transmissions at FIFO ports, and of class 0 at others. A FIFO port puts a
+// packet on its wire as soon as it is enqueued, but rate estimators and in-band telemetry must act
+// when its first bit leaves. The transmissions of one switch are replayed in the order of their
+// start, ties by port, on records that still lie on their wires: the receiver reads a record only
+// after the window in which its transmission starts has closed.
 
 #pragma once
 
@@ -42,7 +42,6 @@ class TransmitReplay {
     std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
   }
 
-  bool HasBefore(Time time) const { return !heap_.empty() && heap_.front().at < time; }
   Time Next() const { return heap_.empty() ? kNever : heap_.front().at; }
 
   Start Pop() {

@@ -240,7 +240,7 @@ class Proteus final : public SwitchPolicy {
 
   // --- Notices ---
 
-  // Uses a timer, because a policy cannot send while a packet leaves.
+  // By a timer, rather than while a transmission is being shown.
   void NoticeLater(SwitchView& view, const Packet& data) {
     if (notices_.size() == kMostNotices) return;
     if (notices_.empty()) view.SetTimer(view.now(), 0);

@@ -358,12 +358,9 @@ PacketCounts Network::CountPackets() const {
 
 void Network::CheckConservation() const {
   for (const std::unique_ptr<Switch>& s : switches_) {
-    if (s->queued() != nullptr && s->queued()->memory() != nullptr) {
-      s->queued()->memory()->CheckBooks();
-    }
-  }
-  for (const std::unique_ptr<Switch>& s : switches_) {
-    if (s->queued() != nullptr) s->queued()->CheckTrimmedBytes();
+    if (s->queued() == nullptr) continue;
+    s->queued()->CheckBooks();
+    s->queued()->CheckTrimmedBytes();
   }
   const PacketCounts counts = CountPackets();
   const int64_t sent = counts.sent();

@@ -38,7 +38,7 @@ class BufferSeries final : public Series {
   // The shared buffer, or the buffers of all ports together.
   static int64_t UsedBy(Switch& s, Time now) {
     if (s.queued() != nullptr && s.queued()->memory() != nullptr) {
-      return s.queued()->memory()->used();
+      return s.queued()->BytesInMemory(now - 1_ps);  // A transmission that ends now still counts.
     }
     int64_t used = 0;
     for (PortIndex port = 0; port < s.ports().size(); ++port) {

@@ -69,6 +69,7 @@ std::vector<Arrived> TakeBefore(Merge& merge, Time end, bool at_once = false) {
     arrivals.TakeBefore(end, [&](const Packet& packet, PortIndex port, Time at) {
       EXPECT_EQ(packet.arrival, at);
       taken.push_back({at, port, packet.seq});
+      return true;
     });
   }
   while (arrivals.Next() < end) {
@@ -170,6 +171,22 @@ TEST(WireTest, TakesNoMemoryBeforeItsFirstPacketAndNoMoreThanItNeeds) {
   }
   EXPECT_EQ(merge.tail(1).memory_bytes(), 0u);
   EXPECT_LE(merge.tail(0).memory_bytes(), 2u * 1024);
+}
+
+// The receiver may have read the arrival of a packet that the sender then takes back.
+TEST(WireTest, PacketsThatAreTakenBackDoNotArrive) {
+  for (uint32_t taken = 0; taken < 3; ++taken) {
+    Merge merge(1);
+    for (uint32_t i = 0; i < 4; ++i) merge.Push(0, Time{10 * i}, i);
+    for (uint32_t i = 0; i < taken; ++i) merge.arrivals().Pop();
+    merge.tail(0).TakeBack(1);
+    merge.Push(0, Time{35}, 4);
+    merge.tail(0).TellOfChange();
+    std::vector<Arrived> expected;
+    for (uint32_t i = taken; i < 3; ++i) expected.push_back({Time{10 * i}, 0, i});
+    expected.push_back({Time{35}, 0, 4});
+    EXPECT_EQ(TakeBefore(merge, kNever), expected) << taken << " taken";
+  }
 }
 
 TEST(WireTest, ReachesBackToWhatIsStillOnItAfterItsRingHasGrown) {

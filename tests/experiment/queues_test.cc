@@ -186,7 +186,7 @@ TEST(QueuedLinkDownTest, LosesWhatIsQueuedAndReleasesItsMemory) {
              .port = port,
              .switch_policy = peaks.AroundEcmp(),
              .events = {Down(10_us, 1), Up(5_ms, 1)},
-             .ports = Ports::kQueued});
+             .ports = Ports::kEager});
     const SharedMemory* memory = lab.network().switches()[0]->queued()->memory();
     if (memory != nullptr) peaks.Watch(*memory, 2);
     const FlowId flow = lab.AddFlow(0, 1, 40 * 1'460);
@@ -236,7 +236,7 @@ TEST(QueuedLinkDownTest, KeepsItsBooksWhateverHappens) {
     for (const auto& s : lab.network().switches()) {
       EXPECT_EQ(s->queued()->waiting(), 0);
       if (s->queued()->memory() != nullptr) {
-        EXPECT_EQ(s->queued()->memory()->used(), 0);
+        EXPECT_EQ(s->queued()->BytesInMemory(kNever), 0);
       }
     }
   }
@@ -289,6 +289,65 @@ TEST(QueueViewTest, IsTheSameForAllKindsOfPorts) {
     EXPECT_EQ(fifo, look(Ports::kQueued));
     EXPECT_EQ(fifo, look(Ports::kEager));
   }
+}
+
+// Sends a packet of its own to the next switch before each data packet, and now and then to all.
+// Remembers what leaves.
+class SendingWatcher final : public SwitchPolicy {
+ public:
+  using Seen = std::vector<std::tuple<Time, PortIndex, PacketKind>>;
+  explicit SendingWatcher(Seen& seen) : seen_(seen) {}
+  void Attach(SwitchView& view) override { view.SetTimer(Time{} + 10_us, 0); }
+  Packets asked_about() const override { return Packets::kEvery; }
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex,
+                    const Candidates& c) override {
+    last_dst_ = packet.dst;
+    if (packet.kind == PacketKind::kData) Send(view, c.ports.front());
+    return Decision::Forward(c.ports.front());
+  }
+  void OnTimer(SwitchView& view, uint32_t) override {
+    for (PortIndex port = static_cast<PortIndex>(view.ports()); port-- > 0;) Send(view, port);
+    if (view.now() < Time{} + 200_us) view.SetTimer(view.now() + 10_us, 0);
+  }
+  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
+    EXPECT_FALSE(sends_) << "shown a transmission while it sends";
+    seen_.emplace_back(view.now(), port, packet.kind);
+  }
+  size_t StateBytes() const override { return 0; }
+
+ private:
+  void Send(SwitchView& view, PortIndex port) {
+    if (view.FacesHost(port)) return;
+    Packet own;
+    own.kind = PacketKind::kControl;
+    own.bytes = 100;
+    own.dst = last_dst_;
+    own.hops = kMaxHops - 1;  // The next switch drops it.
+    sends_ = true;
+    view.SendControl(own, port);
+    sends_ = false;
+  }
+
+  Seen& seen_;
+  HostId last_dst_ = 0;
+  bool sends_ = false;
+};
+
+TEST(QueueViewTest, TransmissionsAreShownInTheSameOrderForAllKindsOfPorts) {
+  const auto look = [&](Ports ports) {
+    std::map<SwitchId, SendingWatcher::Seen> seen;
+    Lab lab(
+        {.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 2}"),
+         .switch_policy = [&](SwitchId id) { return std::make_unique<SendingWatcher>(seen[id]); },
+         .ports = ports});
+    for (HostId h = 0; h < 2; ++h) lab.AddFlow(h, static_cast<HostId>(3 - h), 100'000);
+    lab.Run();
+    return seen;
+  };
+  const auto fifo = look(Ports::kCheapest);
+  EXPECT_GT(fifo.at(0).size(), 300u);
+  EXPECT_EQ(fifo, look(Ports::kQueued));
+  EXPECT_EQ(fifo, look(Ports::kEager));
 }
 
 }  // namespace heddle::queues_test

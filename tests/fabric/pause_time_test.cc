@@ -47,7 +47,6 @@ Time DepartureBehind(const std::vector<Offer>& frames, uint16_t quanta, Duration
   plan.ports = {2, {.rate = 10_Gbps, .delay = delay, .wire_overhead = 0_B}};
   plan.queues = {.classes = 0b10, .marking = {}};
   plan.shares = std::vector<SharedMemory::Port>(2, {.buffer = kUnlimited});
-  plan.queueing.eager = true;
   plan.queueing.pause = {.response = response, .quanta = quanta};
   SwitchBench bench(plan);
   std::vector<Offer> offers = frames;

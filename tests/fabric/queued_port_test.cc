@@ -311,10 +311,12 @@ TEST(QueuedPortsTest, LateAndEagerBehaveAsIfEverythingWereAnEvent) {
                            rng);
       };
       const std::vector<Offer> offers = trace(0);
-      ExpectAsWithEvents(plan, offers, window);
-      plan.queueing.eager = true;
-      ExpectAsWithEvents(plan, offers, window);
-      ExpectAsWithEvents(plan, trace(classes & 0b11111110), window);
+      const std::vector<Offer> pausing = trace(classes & 0b11111110);
+      for (const bool eager : {false, true}) {
+        plan.queueing.eager = eager;
+        ExpectAsWithEvents(plan, offers, window);
+        ExpectAsWithEvents(plan, pausing, window);
+      }
       if (HasFatalFailure()) return;
       EventSwitch reference(plan);
       std::vector<Offer> sorted = offers;
@@ -576,34 +578,101 @@ TEST(QueuedPortsTest, ControlWaitsForOnePacketAtMostAndIsNeverDropped) {
 
 class Watching final : public SwitchPolicy {
  public:
+  static constexpr PortIndex kTimer = 0xffff;  // In place of a port.
+  enum class Does : uint8_t { kLook, kSetTimers, kSend };
   struct Start {
     Time at;
     PortIndex port;
     Time arrival;
     uint16_t bytes;
+    bool operator==(const Start&) const = default;
   };
-  explicit Watching(std::vector<Start>& seen) : seen_(seen) {}
+  Watching(std::vector<Start>& seen, Does does) : seen_(seen), does_(does) {}
   Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {
     return Decision::Forward(c.ports.front());
   }
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
     seen_.push_back({view.now(), port, packet.arrival, packet.bytes});
+    if (does_ == Does::kSetTimers) view.SetTimer(view.now(), packet.bytes);
+    if (does_ == Does::kSend && packet.kind == PacketKind::kData) Send(view, packet);
+  }
+  void OnTimer(SwitchView& view, uint32_t id) override {
+    seen_.push_back({view.now(), kTimer, view.now(), static_cast<uint16_t>(id)});
   }
   size_t StateBytes() const override { return 0; }
 
  private:
+  // One packet through each port, of the class of control packets for those that leave port 0.
+  static void Send(SwitchView& view, const Packet& packet) {
+    Packet own;
+    own.kind = PacketKind::kControl;
+    own.bytes = 700;
+    own.dst = packet.dst;
+    for (PortIndex port = 0; port < 3; ++port) {
+      port == 0 ? view.SendControl(own, port) : view.SendAsData(own, port);
+    }
+  }
+
   std::vector<Start>& seen_;
+  const Does does_;
 };
+
+// What a policy sees of a random trace. With a shared buffer, ports become eager and late in turns.
+std::vector<Watching::Start> SeenBy(uint8_t classes, bool shares_memory, bool eager,
+                                    Watching::Does does = Watching::Does::kLook) {
+  Rng rng = Rng::Stream(5, "test", 0);
+  SwitchPlan plan = PlanOf(3, Port(10_Gbps), Queues(classes, Scheduler::kRoundRobin));
+  plan.queueing.eager = eager;
+  if (shares_memory) {
+    plan.queueing.memory = {.model = MemorySettings::Model::kDynamic, .size = 8'000};
+  }
+  std::vector<Watching::Start> seen;
+  SwitchBench bench(plan, 1_us, std::make_unique<Watching>(seen, does));
+  bench.node().SetClasses(classes & 1 ? 0 : 1, 3);
+  bench.Run(RandomTrace({.ports = 3, .classes = classes, .on_grid = true, .packets = 3'000}, rng));
+  return seen;
+}
+
+TEST(QueuedPortsTest, ShowLateAndEagerTransmissionsAlike) {
+  for (const uint8_t classes : {uint8_t{0b1010}, uint8_t{0b1011}}) {
+    for (const bool shares_memory : {false, true}) {
+      const std::vector<Watching::Start> late = SeenBy(classes, shares_memory, false);
+      EXPECT_GT(late.size(), shares_memory ? 1'000u : 2'999u);
+      EXPECT_LT(late.size(), shares_memory ? 2'900u : 3'001u);  // The shared buffer was full.
+      EXPECT_EQ(late, SeenBy(classes, shares_memory, true));
+    }
+  }
+}
+
+// The timer that a policy sets when it is shown a transmission fires before anything later.
+TEST(QueuedPortsTest, TimersOfTransmissionsFireAtTheirTime) {
+  for (const uint8_t classes : {uint8_t{0b1010}, uint8_t{0b1011}}) {
+    for (const bool shares_memory : {false, true}) {
+      constexpr Watching::Does kSetTimers = Watching::Does::kSetTimers;
+      const std::vector<Watching::Start> late = SeenBy(classes, shares_memory, false, kSetTimers);
+      EXPECT_EQ(late, SeenBy(classes, shares_memory, true, kSetTimers));
+      EXPECT_TRUE(std::ranges::is_sorted(late, {}, &Watching::Start::at));
+      EXPECT_EQ(std::ranges::count(late, Watching::kTimer, &Watching::Start::port) * 2,
+                std::ssize(late));
+    }
+  }
+}
+
+// What a policy sends then may fill the buffer, so that the ports become eager.
+TEST(QueuedPortsTest, PacketsSentAtTransmissionsLeaveLateAndEagerPortsAlike) {
+  for (const uint8_t classes : {uint8_t{0b1010}, uint8_t{0b1011}}) {
+    for (const bool shares_memory : {false, true}) {
+      constexpr Watching::Does kSend = Watching::Does::kSend;
+      const std::vector<Watching::Start> late = SeenBy(classes, shares_memory, false, kSend);
+      EXPECT_GT(late.size(), 2'000u);
+      EXPECT_EQ(late, SeenBy(classes, shares_memory, true, kSend));
+    }
+  }
+}
 
 TEST(QueuedPortsTest, ShowTransmissionsInTheOrderOfTimeAndPort) {
   for (const uint8_t classes : {uint8_t{0b1010}, uint8_t{0b1011}}) {
-    Rng rng = Rng::Stream(5, "test", 0);
-    const SwitchPlan plan = PlanOf(3, Port(10_Gbps), Queues(classes, Scheduler::kRoundRobin));
-    std::vector<Watching::Start> seen;
-    SwitchBench bench(plan, 1_us, std::make_unique<Watching>(seen));
-    EXPECT_TRUE(bench.node().queued()->eager());
-    bench.Run(
-        RandomTrace({.ports = 3, .classes = classes, .on_grid = true, .packets = 3'000}, rng));
+    const std::vector<Watching::Start> seen = SeenBy(classes, false, false);
     EXPECT_EQ(seen.size(), 3'000u);
     for (size_t i = 0; i < seen.size(); ++i) {
       const auto& [at, port, arrival, bytes] = seen[i];
@@ -639,13 +708,17 @@ TEST(QueuedPortsTest, ARateThatRisesIsNoticedAtOnce) {
   }
 }
 
+std::vector<std::pair<Duration, bool>> ResponsesLateAndEager() {
+  return {{Duration{0}, false}, {10_us, false}, {Duration{0}, true}, {10_us, true}};
+}
+
 // A pause frame takes effect a while after its arrival. If the link fails meanwhile it is void: the
 // other end has forgotten that it asked for a pause, and will not lift it.
 TEST(QueuedPortsTest, ALinkThatFailsVoidsPausesOnTheirWay) {
-  for (const Duration response : {Duration{0}, 10_us}) {
-    SCOPED_TRACE(response.ps);
+  for (const auto& [response, eager] : ResponsesLateAndEager()) {
+    SCOPED_TRACE(fmt::format("{} ps, {}", response.ps, eager ? "eager" : "late"));
     SwitchPlan plan = PlanOf(2, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
-    plan.queueing.eager = true;
+    plan.queueing.eager = eager;
     plan.queueing.pause.response = response;
     SwitchBench bench(plan);
     bench.Run({{Time{} + 2_us, 0, PauseOf(0b10, true)}, {Time{} + 50_us, 1, PacketOf(125, 1)}},
@@ -659,10 +732,10 @@ TEST(QueuedPortsTest, ALinkThatFailsVoidsPausesOnTheirWay) {
 // A failure acts before all packets of its instant. So a pause frame that arrives at that instant
 // came over the link after the failure, and counts, however long it takes to have an effect.
 TEST(QueuedPortsTest, APauseOfTheInstantOfTheFailureCounts) {
-  for (const Duration response : {Duration{0}, 10_us}) {
-    SCOPED_TRACE(response.ps);
+  for (const auto& [response, eager] : ResponsesLateAndEager()) {
+    SCOPED_TRACE(fmt::format("{} ps, {}", response.ps, eager ? "eager" : "late"));
     SwitchPlan plan = PlanOf(2, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
-    plan.queueing.eager = true;
+    plan.queueing.eager = eager;
     plan.queueing.pause.response = response;
     SwitchBench bench(plan);
     bench.Run({{Time{} + 5_us, 0, PauseOf(0b10, true)},

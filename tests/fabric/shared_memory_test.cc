@@ -248,6 +248,62 @@ TEST(SharedMemoryTest, LosslessQueuesHaveALimitOnlyIfItIsAskedFor) {
   }
 }
 
+// --- Bytes that are safe ---
+
+// Fills a buffer up to the bytes that are safe, with packets from one input to one output, or from
+// and to any.
+void ExpectSafe(const Rig& rig, bool concentrated, Rng& rng) {
+  SharedMemory memory(rig.settings, rig.ports);
+  const int64_t safe = memory.SafeBytes(0b1111);
+  for (;;) {
+    const PortIndex in = static_cast<PortIndex>(concentrated ? 0 : rng.Below(3));
+    const PortIndex out = static_cast<PortIndex>(concentrated ? 2 : rng.Below(3));
+    const size_t cls = 1 + rng.Below(3);
+    const int64_t bytes = 1 + rng.Below(1'500);
+    if (memory.used() + bytes > safe) return;
+    ASSERT_EQ(memory.Admit(in, out, cls, bytes, memory.used(), bytes), std::nullopt);
+    ASSERT_FALSE(memory.IsLossless(cls) && memory.MustPause(in, cls));
+    ASSERT_FALSE(memory.UsesHeadroom());
+  }
+}
+
+TEST(SharedMemoryTest, NothingIsRefusedOrPausedUpToTheSafeBytes) {
+  for (const Model model : {Model::kPrivate, Model::kDynamic, Model::kHpcc, Model::kBroadcom}) {
+    for (uint64_t seed = 0; seed < 200; ++seed) {
+      SCOPED_TRACE(fmt::format("model {}, seed {}", static_cast<int>(model), seed));
+      Rng rng = Rng::Stream(seed, "test", 8);
+      ExpectSafe(RandomRig(model, rng), seed % 2 == 0, rng);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// With alpha 1, one queue may hold half of the buffer; less one byte for the rounding.
+TEST(SharedMemoryTest, HalfTheBufferIsSafeWithAlphaOne) {
+  const std::vector<SharedMemory::Port> ports(3, {.buffer = 30'000, .xoff = kUnlimited});
+  MemorySettings settings{.model = Model::kDynamic, .size = 1'000'000, .alpha = 1};
+  EXPECT_EQ(SharedMemory(settings, ports).SafeBytes(0b10), 499'999);
+  settings.alpha = 0.25;
+  EXPECT_EQ(SharedMemory(settings, ports).SafeBytes(0b10), 199'999);
+  // Headroom is not shared.
+  settings.lossless = 0b10;
+  const std::vector<SharedMemory::Port> inputs(
+      4, {.buffer = 30'000, .headroom = 50'000, .xoff = kUnlimited});
+  EXPECT_EQ(SharedMemory(settings, inputs).SafeBytes(0b10), 159'999);
+}
+
+// Only lossy classes, or limits for lossless ones, make the buffers of outputs count.
+TEST(SharedMemoryTest, TheLeastLimitOfAnyPortIsSafe) {
+  MemorySettings settings{.lossless = 0b1000};
+  const std::vector<SharedMemory::Port> ports = {{.buffer = 30'000, .xoff = 90'000},
+                                                 {.buffer = 40'000, .xoff = 80'000}};
+  EXPECT_EQ(SharedMemory(settings, ports).SafeBytes(0b1000), 80'000);
+  EXPECT_EQ(SharedMemory(settings, ports).SafeBytes(0b1001), 80'000);
+  EXPECT_EQ(SharedMemory(settings, ports).SafeBytes(0b1010), 30'000);
+  settings.limits_lossless = true;
+  EXPECT_EQ(SharedMemory(settings, ports).SafeBytes(0b1000), 30'000);
+}
+
 // --- In a switch: releases, pauses and resumes at their times ---
 
 void LetPausesExpire(PauseSettings& pause, Rng& rng) {
@@ -264,7 +320,6 @@ SwitchPlan RandomPlan(Model model, Rng& rng) {
   SwitchPlan plan;
   plan.shares = rig.ports;
   plan.queueing.memory = rig.settings;
-  plan.queueing.eager = true;  // Others take no pause frames.
   plan.queueing.pause = {.response = rng.Below(2) == 0 ? Duration{0} : 200_ns,
                          .scan_all = rng.Below(2) == 0};
   plan.queues = {.classes = 0b1111, .scheduler = Scheduler::kRoundRobin, .marking = {}};
@@ -296,6 +351,59 @@ void ExpectSame(SwitchBench& bench, EventSwitch& reference) {
   }
 }
 
+std::vector<std::pair<uint32_t, Time>> SeqsAndArrivals(const std::vector<Packet>& packets) {
+  std::vector<std::pair<uint32_t, Time>> result;
+  for (const Packet& packet : packets) result.emplace_back(packet.seq, packet.arrival);
+  return result;
+}
+
+// Links fail, come up again, and get other rates, whatever the ports are doing.
+std::vector<SwitchBench::Action> RandomLinkChanges(Rng& rng) {
+  std::vector<SwitchBench::Action> actions;
+  Time at{};
+  for (int i = 0; i < 40; ++i) {
+    at = at + 100_ns * static_cast<int64_t>(1 + rng.Below(60));
+    const PortIndex port = static_cast<PortIndex>(rng.Below(3));
+    const BitRate rate{1'000'000'000 * static_cast<int64_t>(1 + rng.Below(12))};
+    const uint32_t what = rng.Below(3);
+    actions.emplace_back(at, [port, rate, what](Switch& node, Time now) {
+      if (what == 0 && !node.ports()[port].is_down()) return node.TakeDown(port, now);
+      if (what == 1 && node.ports()[port].is_down()) return node.BringUp(port);
+      node.SetChannel(port, now, rate, 1_us);
+    });
+  }
+  return actions;
+}
+
+TEST(SharedMemoryTest, LinksThatChangeDoTheSameToLateAndEagerPorts) {
+  int64_t lost = 0;
+  for (const Model model : {Model::kPrivate, Model::kDynamic, Model::kHpcc, Model::kBroadcom}) {
+    for (uint64_t seed = 0; seed < 50; ++seed) {
+      SCOPED_TRACE(fmt::format("model {}, seed {}", static_cast<int>(model), seed));
+      Rng rng = Rng::Stream(seed, "test", 9);
+      SwitchPlan plan = RandomPlan(model, rng);
+      const std::vector<Offer> offers =
+          RandomTrace({.ports = 3, .pausable = 0b1110, .load = 2, .packets = 300}, rng);
+      const std::vector<SwitchBench::Action> actions = RandomLinkChanges(rng);
+      SwitchBench late(plan);
+      late.Run(offers, actions);
+      plan.queueing.eager = true;
+      SwitchBench eager(plan);
+      eager.Run(offers, actions);
+      for (size_t r = 0; r < kDropReasons; ++r) {
+        const DropReason reason = static_cast<DropReason>(r);
+        ASSERT_EQ(late.node().drops(reason), eager.node().drops(reason));
+      }
+      for (PortIndex p = 0; p < 3; ++p) {
+        ASSERT_EQ(SeqsAndArrivals(late.received(p)), SeqsAndArrivals(eager.received(p)));
+      }
+      EXPECT_EQ(late.node().queued()->frames_sent(), eager.node().queued()->frames_sent());
+      lost += late.node().drops(DropReason::kLinkDown);
+    }
+  }
+  EXPECT_GT(lost, 1'000);
+}
+
 // The peers do not obey, so that headroom runs out as well.
 TEST(SharedMemoryTest, SwitchesAdmitReleasePauseAndResumeAsIfEverythingWereAnEvent) {
   int64_t frames = 0;
@@ -304,7 +412,8 @@ TEST(SharedMemoryTest, SwitchesAdmitReleasePauseAndResumeAsIfEverythingWereAnEve
     for (uint64_t seed = 0; seed < 100; ++seed) {
       SCOPED_TRACE(fmt::format("model {}, seed {}", static_cast<int>(model), seed));
       Rng rng = Rng::Stream(seed, "test", 7);
-      const SwitchPlan plan = RandomPlan(model, rng);
+      SwitchPlan plan = RandomPlan(model, rng);
+      plan.queueing.eager = seed % 4 == 3;  // The others become eager now and then.
       std::vector<Offer> offers = RandomTrace(
           {.ports = 3, .pausable = 0b1110, .on_grid = seed % 2 == 0, .load = 4, .packets = 500},
           rng);
@@ -316,7 +425,7 @@ TEST(SharedMemoryTest, SwitchesAdmitReleasePauseAndResumeAsIfEverythingWereAnEve
       ExpectSame(bench, reference);
       if (HasFatalFailure()) return;
       const bool shared = bench.node().queued()->memory() != nullptr;
-      EXPECT_EQ(shared ? bench.node().queued()->memory()->used() : 0, 0);
+      EXPECT_EQ(shared ? bench.node().queued()->BytesInMemory(kNever) : 0, 0);
       frames += reference.frames_sent;
       drops += std::accumulate(reference.drops.begin(), reference.drops.end(), int64_t{0});
     }

@@ -209,7 +209,7 @@ TEST(TrimmingTest, ACutFreesTheSharedBuffer) {
     const Seen seen = SeenAt(bench, 8);
     EXPECT_GT(seen.headers, 0);
     EXPECT_EQ(seen.whole + seen.headers, 160);
-    EXPECT_EQ(bench.node().queued()->memory()->used(), 0);
+    EXPECT_EQ(bench.node().queued()->BytesInMemory(kNever), 0);
   }
 }
 

@@ -191,9 +191,7 @@ TEST(WatchdogTest, DropsTheClassUntilPausesAreRestored) {
 
 // A port counts the time of its pauses, whether it has packets or not.
 TEST(PauseTotalsTest, CountPausesOfAPortWithoutPackets) {
-  SwitchPlan plan = PlanOf(2);
-  plan.queueing.eager = true;
-  SwitchBench bench(plan);
+  SwitchBench bench(PlanOf(2));
   bench.Run({{Time{} + 10_us, 0, PauseOf(kClass1, true)},
              {Time{} + 25_us, 0, PauseOf(kClass1, false)},
              {Time{} + 40_us, 0, PauseOf(kClass1, true)},

@@ -25,7 +25,6 @@ SwitchPlan FivePorts() {
   plan.ports.assign(5, port);
   plan.queues.classes = 1 << kClass | 1;
   plan.shares.assign(5, {.buffer = kUnlimited});
-  plan.queueing.eager = true;  // A policy that watches transmissions needs eager ports.
   return plan;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The peak use of a switch's shared buffer during a lab's run. A policy looks at the buffer
-// whenever a packet has been charged, the only moment at which its use grows.
+// whenever a packet has been charged, the only moment at which its use grows. Late ports do not
+// charge packets, so peaks below the safe bytes need Ports::kEager.
 //
 //   MemoryPeaks peaks;
 //   Lab lab({.graph = Star(17, k100G), .switch_policy = peaks.AroundEcmp()});

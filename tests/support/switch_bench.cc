@@ -100,7 +100,7 @@ void SwitchBench::Run(std::vector<Offer> offers, std::vector<Action> actions, Ti
   }
   Script script(switch_, std::move(actions), end);
   engine_.Run(script);
-  if (switch_.queued()->memory() != nullptr) switch_.queued()->memory()->CheckBooks();
+  switch_.queued()->CheckBooks();
   switch_.queued()->CheckTrimmedBytes();
 }
 

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// A switch before its run, at changes of its links between windows, and its results.
+
+#include <algorithm>
+#include <utility>
+
+#include "fabric/switch.h"
+
+namespace heddle {
+
+Switch::Switch(SwitchId id, int tier, size_t ports, SwitchPolicyPtr policy)
+    : ports_(ports),
+      policy_(std::move(policy)),
+      hooks_(policy_.hooks()),
+      plain_((hooks_ &
+              (SwitchPolicy::kTransmit | SwitchPolicy::kEnqueue | SwitchPolicy::kDropped)) == 0),
+      id_(id),
+      tier_(tier) {}
+
+FifoPort& Switch::AddPort(const PortSettings& settings, bool faces_host) {
+  faces_host_.push_back(faces_host);
+  path_parts_.push_back(0);
+  return ports_.Add(settings);
+}
+
+void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::Port>& ports) {
+  queued_ =
+      std::make_unique<QueuedPorts>(queueing, ports, id_, (hooks_ & SwitchPolicy::kTransmit) != 0);
+  queued_->SetLost([this](const Packet& packet) { Discard(packet, DropReason::kWatchdog); });
+  telemetry_ = !ports.empty() && ports.front().queues.telemetry;
+  may_pass_ = plain_ && !telemetry_;
+  trims_ = queued_->trims();
+  plain_ = false;
+}
+
+void RoutingTable::SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts) {
+  std::vector<HostGroup> alone;
+  for (const uint16_t set : sets_of_hosts) {
+    alone.push_back({static_cast<uint16_t>(alone.size()), 0});
+    sets_of_group.push_back({set, 0});
+  }
+  groups = std::make_shared<const std::vector<HostGroup>>(std::move(alone));
+}
+
+void Switch::SetRoutes(RoutingTable routes) {
+  routes_ = std::move(routes);
+  candidates_.clear();
+  ecmp_ports_.clear();
+  for (const RoutingTable::Set& set : routes_.sets) {
+    const std::span<const PortIndex> ports = routes_.PortsOf(set);
+    const bool is_last =
+        ports.size() == 1 && routes_.uplinks.size() > 1 && IsAmong(routes_.uplinks, ports.front());
+    const bool is_host = ports.size() > 1 && faces_host_[ports.front()];
+    candidates_.push_back(
+        {static_cast<uint32_t>(candidates_.size()), routes_.version, ports, is_last, is_host});
+    ecmp_ports_.push_back(is_host ? std::span<const PortIndex>() : ports);
+  }
+  for (size_t digit = 0; digit < routes_.uplinks.size(); ++digit) {
+    path_parts_[routes_.uplinks[digit]] = static_cast<uint16_t>(digit * routes_.path_divisor);
+  }
+}
+
+// Plain ECMP has loops of its own, unless hooks, telemetry or trimming need the packets.
+void Switch::Attach() {
+  policy_->Attach(view_);
+  const bool is_plain = plain_ || (may_pass_ && !trims_);
+  if (is_plain && hooks_ == 0 && timers_.Next() == kNever) ecmp_salt_ = policy_->ecmp_salt();
+}
+
+// --- Between windows ---
+
+void Switch::SetChannel(PortIndex port, Time now, BitRate rate, Duration delay) {
+  const bool replays = (hooks_ & SwitchPolicy::kTransmit) != 0;
+  if (replays) transmissions_.Forget(port, now);
+  ports_[port].SetChannel(now, rate, delay, [&](uint64_t number, Time start) {
+    if (replays) transmissions_.Add({start, port, number});
+  });
+  if (queued_) queued_->OnNewChannel(port);
+  Wake(now);  // The switch may now have to send earlier.
+}
+
+void Switch::TakeDown(PortIndex port, Time now) {
+  now_ = now;
+  if (hooks_ & SwitchPolicy::kTransmit) transmissions_.Forget(port, now);
+  ports_[port].GoDown(now, [this](const Packet& packet) { ReportDrop(packet); });
+  if (!queued_) return;
+  queued_->TakeDown(port, now,
+                    [this](const Packet& packet) { Discard(packet, DropReason::kLinkDown); });
+  Wake(now);
+}
+
+// --- Results ---
+
+int64_t Switch::drops(DropReason reason) const {
+  int64_t drops = discards_[static_cast<size_t>(reason)];
+  if (reason == DropReason::kTail) {
+    for (const FifoPort& port : ports_) drops += port.dropped();
+  } else if (reason == DropReason::kLinkDown) {
+    for (const FifoPort& port : ports_) drops += port.dropped_down();
+  }
+  return drops;
+}
+
+size_t Switch::memory_bytes() const {
+  size_t bytes = sizeof(*this) + policy_->StateBytes();
+  for (const FifoPort& port : ports_) bytes += port.memory_bytes();
+  if (queued_) bytes += queued_->memory_bytes();
+  return bytes + routes_.sets_of_group.capacity() * sizeof(RoutingTable::GroupSets);
+}
+
+}  // namespace heddle
