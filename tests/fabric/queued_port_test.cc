@@ -687,6 +687,24 @@ TEST(QueuedPortsTest, ShowTransmissionsInTheOrderOfTimeAndPort) {
   }
 }
 
+// Alpha is 1: of 8000 bytes, 3999 are safe. 1333 bytes take 1066.4 ns. The fourth packet makes late
+// ports eager at the instant at which the first one has left. It finds 2666 bytes in the buffer and
+// fits; with 3999 it would not.
+TEST(QueuedPortsTest, APacketThatHasJustLeftMakesRoom) {
+  for (const bool eager : {false, true}) {
+    SCOPED_TRACE(eager);
+    SwitchPlan plan = PlanOf(2, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
+    plan.queueing.memory = {.model = MemorySettings::Model::kDynamic, .size = 8'000};
+    plan.queueing.eager = eager;
+    std::vector<Offer> offers(3, {Time{} + 1_us, 1, PacketOf(1'333, 1)});
+    offers.push_back({Time{} + 1_us + 1'066'400_ps, 1, PacketOf(1'333, 1)});
+    SwitchBench bench(plan);
+    bench.Run(offers);
+    EXPECT_EQ(bench.received(0).size(), 4u);
+    EXPECT_EQ(bench.node().drops(DropReason::kThreshold), 0);
+  }
+}
+
 // --- Links that change ---
 
 // Five control packets and then data at 10 Mbps: 125 bytes take 100 us. At 50 us the link becomes a
