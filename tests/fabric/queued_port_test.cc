@@ -579,7 +579,7 @@ TEST(QueuedPortsTest, ControlWaitsForOnePacketAtMostAndIsNeverDropped) {
 class Watching final : public SwitchPolicy {
  public:
   static constexpr PortIndex kTimer = 0xffff;  // In place of a port.
-  enum class Does : uint8_t { kLook, kSetTimers, kSend };
+  enum class Does : uint8_t { kLook, kSetTimers, kSend, kSendWhenEnqueued };
   struct Start {
     Time at;
     PortIndex port;
@@ -590,6 +590,9 @@ class Watching final : public SwitchPolicy {
   Watching(std::vector<Start>& seen, Does does) : seen_(seen), does_(does) {}
   Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {
     return Decision::Forward(c.ports.front());
+  }
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex) override {
+    if (does_ == Does::kSendWhenEnqueued && packet.kind == PacketKind::kData) Send(view, packet);
   }
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
     seen_.push_back({view.now(), port, packet.arrival, packet.bytes});
@@ -659,14 +662,29 @@ TEST(QueuedPortsTest, TimersOfTransmissionsFireAtTheirTime) {
 }
 
 // What a policy sends then may fill the buffer, so that the ports become eager.
-TEST(QueuedPortsTest, PacketsSentAtTransmissionsLeaveLateAndEagerPortsAlike) {
+TEST(QueuedPortsTest, PacketsSentInHooksLeaveLateAndEagerPortsAlike) {
   for (const uint8_t classes : {uint8_t{0b1010}, uint8_t{0b1011}}) {
     for (const bool shares_memory : {false, true}) {
-      constexpr Watching::Does kSend = Watching::Does::kSend;
-      const std::vector<Watching::Start> late = SeenBy(classes, shares_memory, false, kSend);
-      EXPECT_GT(late.size(), 2'000u);
-      EXPECT_EQ(late, SeenBy(classes, shares_memory, true, kSend));
+      for (const Watching::Does does : {Watching::Does::kSend, Watching::Does::kSendWhenEnqueued}) {
+        const std::vector<Watching::Start> late = SeenBy(classes, shares_memory, false, does);
+        EXPECT_GT(late.size(), 2'000u);
+        EXPECT_EQ(late, SeenBy(classes, shares_memory, true, does));
+      }
     }
+  }
+}
+
+// The packet that arrives last is not shown before the one that came at the same instant.
+TEST(QueuedPortsTest, ShowControlPacketsOfOneInstantByPort) {
+  for (const bool eager : {false, true}) {
+    SwitchPlan plan = PlanOf(3, Port(10_Gbps), Queues(0b1011, Scheduler::kRoundRobin));
+    plan.queueing.eager = eager;
+    std::vector<Watching::Start> seen;
+    SwitchBench bench(plan, 1_us, std::make_unique<Watching>(seen, Watching::Does::kLook));
+    bench.Run({{Time{} + 5_us, 0, PacketOf(500, 0, 1)}, {Time{} + 5_us, 1, PacketOf(500, 0, 2)}});
+    ASSERT_EQ(seen.size(), 2u);
+    EXPECT_EQ(seen[0].port, 1);
+    EXPECT_EQ(seen[1].port, 2);
   }
 }
 
