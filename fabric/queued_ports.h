@@ -299,7 +299,7 @@ class QueuedPorts {
   std::unique_ptr<Trimming> trimming_;
   Packet* accepted_ = nullptr;
 
-  // Of late ports.
+  // Late ports alone use these.
   std::vector<uint64_t> backlogged_;  // Those that may have something waiting, bit by bit.
   int64_t in_memory_ = 0;             // Their bytes in the shared buffer, or more.
   int64_t safe_bytes_ = 0;            // While these are at most so many, the ports stay late.

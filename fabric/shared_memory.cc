@@ -151,8 +151,8 @@ int64_t SharedMemory::SafeBytes(uint8_t classes) const {
   if (settings_.model == Model::kBroadcom) {
     return std::min(safe, share_of(settings_.alpha, out_pool_));
   }
-  for (const Port& port : ports_) {
-    if (is_private) safe = std::min(safe, port.buffer);
+  if (is_private) {
+    for (const Port& port : ports_) safe = std::min(safe, port.buffer);
   }
   return safe;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy may ask and do (fabric/switch_policy.h), as far as it is not inlined.
+// The functions of SwitchView (fabric/switch_policy.h) that are not inlined.
 
 #include "core/check.h"
 #include "fabric/switch.h"

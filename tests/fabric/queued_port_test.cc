@@ -11,9 +11,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "tests/support/event_switch.h"
@@ -264,13 +262,6 @@ TEST(QueuedPortTest, ServedLateBehavesAsIfEverythingWereAnEvent) {
 
 // --- A whole switch, late and eager, against the reference ---
 
-SwitchPlan PlanOf(size_t ports, const PortSettings& port, const QueueSettings& queues) {
-  return {.ports = std::vector<PortSettings>(ports, port),
-          .queues = queues,
-          .queueing = {},
-          .shares = std::vector<SharedMemory::Port>(ports, {.buffer = port.buffer})};
-}
-
 void ExpectAsWithEvents(const SwitchPlan& plan, std::vector<Offer> offers, Duration window) {
   SwitchBench bench(plan, window);
   bench.Run(offers);
@@ -298,7 +289,7 @@ TEST(QueuedPortsTest, LateAndEagerBehaveAsIfEverythingWereAnEvent) {
       const uint8_t classes = seed % 2 == 0 ? 0b1011 : 0b11110110;
       PortSettings port = Port(variant.rate, variant.on_grid ? 0_B : 20_B, variant.count_packets);
       port.buffer = variant.count_packets ? 20 : 15'000;
-      SwitchPlan plan = PlanOf(3, port, Queues(classes, variant.scheduler, StepOf(variant)));
+      SwitchPlan plan = EqualPorts(3, port, Queues(classes, variant.scheduler, StepOf(variant)));
       plan.ports[1].rate = {plan.ports[1].rate.bps * 2 / 5};
       plan.queueing.pause.response = seed % 4 < 2 ? Duration{0} : 300_ns;
       const Duration window = seed % 3 == 0 ? 1_us : 70_ns;
@@ -496,8 +487,8 @@ TEST(QueuedPortTest, MarksBetweenTheThresholdsWithAProbabilityThatGrows) {
 // between the thresholds with it. Returns for each packet if it was marked, port by port.
 std::vector<std::vector<bool>> MarksOfSwitch(SwitchId id) {
   constexpr int64_t kPackets = 2'000;
-  SwitchPlan plan =
-      PlanOf(3, Port(10_Gbps), Queues(0b1000, Scheduler::kRoundRobin, {.above = 0, .all = 2'000}));
+  SwitchPlan plan = EqualPorts(3, Port(10_Gbps),
+                               Queues(0b1000, Scheduler::kRoundRobin, {.above = 0, .all = 2'000}));
   std::vector<Offer> offers;
   for (int64_t i = 0; i < kPackets; ++i) {
     for (const HostId dst : {HostId{0}, HostId{1}}) {
@@ -543,7 +534,7 @@ TEST(QueuedPortsTest, ControlWaitsForOnePacketAtMostAndIsNeverDropped) {
   for (const bool eager : {false, true}) {
     PortSettings port = Port(10_Gbps);
     port.buffer = 10'000;
-    SwitchPlan plan = PlanOf(4, port, Queues(0b11, Scheduler::kStrict));
+    SwitchPlan plan = EqualPorts(4, port, Queues(0b11, Scheduler::kStrict));
     plan.queueing.eager = eager;
     Rng rng = Rng::Stream(1, "test", 0);
     std::vector<Offer> offers;
@@ -574,136 +565,7 @@ TEST(QueuedPortsTest, ControlWaitsForOnePacketAtMostAndIsNeverDropped) {
   }
 }
 
-// --- What watches transmissions ---
-
-class Watching final : public SwitchPolicy {
- public:
-  static constexpr PortIndex kTimer = 0xffff;  // In place of a port.
-  enum class Does : uint8_t { kLook, kSetTimers, kSend, kSendWhenEnqueued };
-  struct Start {
-    Time at;
-    PortIndex port;
-    Time arrival;
-    uint16_t bytes;
-    bool operator==(const Start&) const = default;
-  };
-  Watching(std::vector<Start>& seen, Does does) : seen_(seen), does_(does) {}
-  Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {
-    return Decision::Forward(c.ports.front());
-  }
-  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex) override {
-    if (does_ == Does::kSendWhenEnqueued && packet.kind == PacketKind::kData) Send(view, packet);
-  }
-  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
-    seen_.push_back({view.now(), port, packet.arrival, packet.bytes});
-    if (does_ == Does::kSetTimers) view.SetTimer(view.now(), packet.bytes);
-    if (does_ == Does::kSend && packet.kind == PacketKind::kData) Send(view, packet);
-  }
-  void OnTimer(SwitchView& view, uint32_t id) override {
-    seen_.push_back({view.now(), kTimer, view.now(), static_cast<uint16_t>(id)});
-  }
-  size_t StateBytes() const override { return 0; }
-
- private:
-  // One packet through each port, of the class of control packets for those that leave port 0.
-  static void Send(SwitchView& view, const Packet& packet) {
-    Packet own;
-    own.kind = PacketKind::kControl;
-    own.bytes = 700;
-    own.dst = packet.dst;
-    for (PortIndex port = 0; port < 3; ++port) {
-      port == 0 ? view.SendControl(own, port) : view.SendAsData(own, port);
-    }
-  }
-
-  std::vector<Start>& seen_;
-  const Does does_;
-};
-
-// What a policy sees of a random trace. With a shared buffer, ports become eager and late in turns.
-std::vector<Watching::Start> SeenBy(uint8_t classes, bool shares_memory, bool eager,
-                                    Watching::Does does = Watching::Does::kLook) {
-  Rng rng = Rng::Stream(5, "test", 0);
-  SwitchPlan plan = PlanOf(3, Port(10_Gbps), Queues(classes, Scheduler::kRoundRobin));
-  plan.queueing.eager = eager;
-  if (shares_memory) {
-    plan.queueing.memory = {.model = MemorySettings::Model::kDynamic, .size = 8'000};
-  }
-  std::vector<Watching::Start> seen;
-  SwitchBench bench(plan, 1_us, std::make_unique<Watching>(seen, does));
-  bench.node().SetClasses(classes & 1 ? 0 : 1, 3);
-  bench.Run(RandomTrace({.ports = 3, .classes = classes, .on_grid = true, .packets = 3'000}, rng));
-  return seen;
-}
-
-TEST(QueuedPortsTest, ShowLateAndEagerTransmissionsAlike) {
-  for (const uint8_t classes : {uint8_t{0b1010}, uint8_t{0b1011}}) {
-    for (const bool shares_memory : {false, true}) {
-      const std::vector<Watching::Start> late = SeenBy(classes, shares_memory, false);
-      EXPECT_GT(late.size(), shares_memory ? 1'000u : 2'999u);
-      EXPECT_LT(late.size(), shares_memory ? 2'900u : 3'001u);  // The shared buffer was full.
-      EXPECT_EQ(late, SeenBy(classes, shares_memory, true));
-    }
-  }
-}
-
-// The timer that a policy sets when it is shown a transmission fires before anything later.
-TEST(QueuedPortsTest, TimersOfTransmissionsFireAtTheirTime) {
-  for (const uint8_t classes : {uint8_t{0b1010}, uint8_t{0b1011}}) {
-    for (const bool shares_memory : {false, true}) {
-      constexpr Watching::Does kSetTimers = Watching::Does::kSetTimers;
-      const std::vector<Watching::Start> late = SeenBy(classes, shares_memory, false, kSetTimers);
-      EXPECT_EQ(late, SeenBy(classes, shares_memory, true, kSetTimers));
-      EXPECT_TRUE(std::ranges::is_sorted(late, {}, &Watching::Start::at));
-      EXPECT_EQ(std::ranges::count(late, Watching::kTimer, &Watching::Start::port) * 2,
-                std::ssize(late));
-    }
-  }
-}
-
-// What a policy sends then may fill the buffer, so that the ports become eager.
-TEST(QueuedPortsTest, PacketsSentInHooksLeaveLateAndEagerPortsAlike) {
-  for (const uint8_t classes : {uint8_t{0b1010}, uint8_t{0b1011}}) {
-    for (const bool shares_memory : {false, true}) {
-      for (const Watching::Does does : {Watching::Does::kSend, Watching::Does::kSendWhenEnqueued}) {
-        const std::vector<Watching::Start> late = SeenBy(classes, shares_memory, false, does);
-        EXPECT_GT(late.size(), 2'000u);
-        EXPECT_EQ(late, SeenBy(classes, shares_memory, true, does));
-      }
-    }
-  }
-}
-
-// The packet that arrives last is not shown before the one that came at the same instant.
-TEST(QueuedPortsTest, ShowControlPacketsOfOneInstantByPort) {
-  for (const bool eager : {false, true}) {
-    SwitchPlan plan = PlanOf(3, Port(10_Gbps), Queues(0b1011, Scheduler::kRoundRobin));
-    plan.queueing.eager = eager;
-    std::vector<Watching::Start> seen;
-    SwitchBench bench(plan, 1_us, std::make_unique<Watching>(seen, Watching::Does::kLook));
-    bench.Run({{Time{} + 5_us, 0, PacketOf(500, 0, 1)}, {Time{} + 5_us, 1, PacketOf(500, 0, 2)}});
-    ASSERT_EQ(seen.size(), 2u);
-    EXPECT_EQ(seen[0].port, 1);
-    EXPECT_EQ(seen[1].port, 2);
-  }
-}
-
-TEST(QueuedPortsTest, ShowTransmissionsInTheOrderOfTimeAndPort) {
-  for (const uint8_t classes : {uint8_t{0b1010}, uint8_t{0b1011}}) {
-    const std::vector<Watching::Start> seen = SeenBy(classes, false, false);
-    EXPECT_EQ(seen.size(), 3'000u);
-    for (size_t i = 0; i < seen.size(); ++i) {
-      const auto& [at, port, arrival, bytes] = seen[i];
-      ASSERT_EQ(at + SerializationDelay(Bytes{bytes}, 10_Gbps) + kDelay, arrival);
-      if (i == 0) continue;
-      ASSERT_LE(seen[i - 1].at, at);
-      // Class 0 goes at once; it is shown behind the other packets of its instant.
-      if (classes == 0b1010 && seen[i - 1].at == at) {
-        ASSERT_LT(seen[i - 1].port, port);
-      }
-    }
-  }
-}
+// --- A shared buffer ---
 
 // Alpha is 1: of 8000 bytes, 3999 are safe. 1333 bytes take 1066.4 ns. The fourth packet makes late
 // ports eager at the instant at which the first one has left. It finds 2666 bytes in the buffer and
@@ -711,7 +573,7 @@ TEST(QueuedPortsTest, ShowTransmissionsInTheOrderOfTimeAndPort) {
 TEST(QueuedPortsTest, APacketThatHasJustLeftMakesRoom) {
   for (const bool eager : {false, true}) {
     SCOPED_TRACE(eager);
-    SwitchPlan plan = PlanOf(2, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
+    SwitchPlan plan = EqualPorts(2, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
     plan.queueing.memory = {.model = MemorySettings::Model::kDynamic, .size = 8'000};
     plan.queueing.eager = eager;
     std::vector<Offer> offers(3, {Time{} + 1_us, 1, PacketOf(1'333, 1)});
@@ -730,7 +592,7 @@ TEST(QueuedPortsTest, APacketThatHasJustLeftMakesRoom) {
 TEST(QueuedPortsTest, ARateThatRisesIsNoticedAtOnce) {
   for (const bool eager : {false, true}) {
     SCOPED_TRACE(eager);
-    SwitchPlan plan = PlanOf(2, Port(10_Mbps), Queues(0b11, Scheduler::kStrict));
+    SwitchPlan plan = EqualPorts(2, Port(10_Mbps), Queues(0b11, Scheduler::kStrict));
     plan.queueing.eager = eager;
     std::vector<Offer> offers(5, {Time{} + 1_us, 1, PacketOf(125, 0)});
     offers.push_back({Time{} + 1_us, 1, PacketOf(125, 1)});
@@ -753,7 +615,7 @@ std::vector<std::pair<Duration, bool>> ResponsesLateAndEager() {
 TEST(QueuedPortsTest, ALinkThatFailsVoidsPausesOnTheirWay) {
   for (const auto& [response, eager] : ResponsesLateAndEager()) {
     SCOPED_TRACE(fmt::format("{} ps, {}", response.ps, eager ? "eager" : "late"));
-    SwitchPlan plan = PlanOf(2, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
+    SwitchPlan plan = EqualPorts(2, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
     plan.queueing.eager = eager;
     plan.queueing.pause.response = response;
     SwitchBench bench(plan);
@@ -770,7 +632,7 @@ TEST(QueuedPortsTest, ALinkThatFailsVoidsPausesOnTheirWay) {
 TEST(QueuedPortsTest, APauseOfTheInstantOfTheFailureCounts) {
   for (const auto& [response, eager] : ResponsesLateAndEager()) {
     SCOPED_TRACE(fmt::format("{} ps, {}", response.ps, eager ? "eager" : "late"));
-    SwitchPlan plan = PlanOf(2, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
+    SwitchPlan plan = EqualPorts(2, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
     plan.queueing.eager = eager;
     plan.queueing.pause.response = response;
     SwitchBench bench(plan);

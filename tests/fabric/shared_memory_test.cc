@@ -248,6 +248,19 @@ TEST(SharedMemoryTest, LosslessQueuesHaveALimitOnlyIfItIsAskedFor) {
   }
 }
 
+// Calls check(model, seed, rng) for each model with so many seeds, until one of them fails.
+template <class Check>
+void ForEachModel(uint64_t seeds, uint64_t stream, const Check& check) {
+  for (const Model model : {Model::kPrivate, Model::kDynamic, Model::kHpcc, Model::kBroadcom}) {
+    for (uint64_t seed = 0; seed < seeds; ++seed) {
+      SCOPED_TRACE(fmt::format("model {}, seed {}", static_cast<int>(model), seed));
+      Rng rng = Rng::Stream(seed, "test", stream);
+      check(model, seed, rng);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
 // --- Bytes that are safe ---
 
 // Fills a buffer up to the bytes that are safe, with packets from one input to one output, or from
@@ -268,14 +281,9 @@ void ExpectSafe(const Rig& rig, bool concentrated, Rng& rng) {
 }
 
 TEST(SharedMemoryTest, NothingIsRefusedOrPausedUpToTheSafeBytes) {
-  for (const Model model : {Model::kPrivate, Model::kDynamic, Model::kHpcc, Model::kBroadcom}) {
-    for (uint64_t seed = 0; seed < 200; ++seed) {
-      SCOPED_TRACE(fmt::format("model {}, seed {}", static_cast<int>(model), seed));
-      Rng rng = Rng::Stream(seed, "test", 8);
-      ExpectSafe(RandomRig(model, rng), seed % 2 == 0, rng);
-      if (HasFatalFailure()) return;
-    }
-  }
+  ForEachModel(200, /*stream=*/8, [&](Model model, uint64_t seed, Rng& rng) {
+    ExpectSafe(RandomRig(model, rng), seed % 2 == 0, rng);
+  });
 }
 
 // With alpha 1, one queue may hold half of the buffer; less one byte for the rounding.
@@ -377,30 +385,26 @@ std::vector<SwitchBench::Action> RandomLinkChanges(Rng& rng) {
 
 TEST(SharedMemoryTest, LinksThatChangeDoTheSameToLateAndEagerPorts) {
   int64_t lost = 0;
-  for (const Model model : {Model::kPrivate, Model::kDynamic, Model::kHpcc, Model::kBroadcom}) {
-    for (uint64_t seed = 0; seed < 50; ++seed) {
-      SCOPED_TRACE(fmt::format("model {}, seed {}", static_cast<int>(model), seed));
-      Rng rng = Rng::Stream(seed, "test", 9);
-      SwitchPlan plan = RandomPlan(model, rng);
-      const std::vector<Offer> offers =
-          RandomTrace({.ports = 3, .pausable = 0b1110, .load = 2, .packets = 300}, rng);
-      const std::vector<SwitchBench::Action> actions = RandomLinkChanges(rng);
-      SwitchBench late(plan);
-      late.Run(offers, actions);
-      plan.queueing.eager = true;
-      SwitchBench eager(plan);
-      eager.Run(offers, actions);
-      for (size_t r = 0; r < kDropReasons; ++r) {
-        const DropReason reason = static_cast<DropReason>(r);
-        ASSERT_EQ(late.node().drops(reason), eager.node().drops(reason));
-      }
-      for (PortIndex p = 0; p < 3; ++p) {
-        ASSERT_EQ(SeqsAndArrivals(late.received(p)), SeqsAndArrivals(eager.received(p)));
-      }
-      EXPECT_EQ(late.node().queued()->frames_sent(), eager.node().queued()->frames_sent());
-      lost += late.node().drops(DropReason::kLinkDown);
+  ForEachModel(50, /*stream=*/9, [&](Model model, uint64_t /*seed*/, Rng& rng) {
+    SwitchPlan plan = RandomPlan(model, rng);
+    const std::vector<Offer> offers =
+        RandomTrace({.ports = 3, .pausable = 0b1110, .load = 2, .packets = 300}, rng);
+    const std::vector<SwitchBench::Action> actions = RandomLinkChanges(rng);
+    SwitchBench late(plan);
+    late.Run(offers, actions);
+    plan.queueing.eager = true;
+    SwitchBench eager(plan);
+    eager.Run(offers, actions);
+    for (size_t r = 0; r < kDropReasons; ++r) {
+      const DropReason reason = static_cast<DropReason>(r);
+      ASSERT_EQ(late.node().drops(reason), eager.node().drops(reason));
     }
-  }
+    for (PortIndex p = 0; p < 3; ++p) {
+      ASSERT_EQ(SeqsAndArrivals(late.received(p)), SeqsAndArrivals(eager.received(p)));
+    }
+    EXPECT_EQ(late.node().queued()->frames_sent(), eager.node().queued()->frames_sent());
+    lost += late.node().drops(DropReason::kLinkDown);
+  });
   EXPECT_GT(lost, 1'000);
 }
 
@@ -408,28 +412,23 @@ TEST(SharedMemoryTest, LinksThatChangeDoTheSameToLateAndEagerPorts) {
 TEST(SharedMemoryTest, SwitchesAdmitReleasePauseAndResumeAsIfEverythingWereAnEvent) {
   int64_t frames = 0;
   int64_t drops = 0;
-  for (const Model model : {Model::kPrivate, Model::kDynamic, Model::kHpcc, Model::kBroadcom}) {
-    for (uint64_t seed = 0; seed < 100; ++seed) {
-      SCOPED_TRACE(fmt::format("model {}, seed {}", static_cast<int>(model), seed));
-      Rng rng = Rng::Stream(seed, "test", 7);
-      SwitchPlan plan = RandomPlan(model, rng);
-      plan.queueing.eager = seed % 4 == 3;  // The others become eager now and then.
-      std::vector<Offer> offers = RandomTrace(
-          {.ports = 3, .pausable = 0b1110, .on_grid = seed % 2 == 0, .load = 4, .packets = 500},
-          rng);
-      SwitchBench bench(plan, seed % 3 == 0 ? 90_ns : 1_us);
-      bench.Run(offers);
-      SortOffers(offers);
-      EventSwitch reference(plan);
-      reference.Run(offers);
-      ExpectSame(bench, reference);
-      if (HasFatalFailure()) return;
-      const bool shared = bench.node().queued()->memory() != nullptr;
-      EXPECT_EQ(shared ? bench.node().queued()->BytesInMemory(kNever) : 0, 0);
-      frames += reference.frames_sent;
-      drops += std::accumulate(reference.drops.begin(), reference.drops.end(), int64_t{0});
-    }
-  }
+  ForEachModel(100, /*stream=*/7, [&](Model model, uint64_t seed, Rng& rng) {
+    SwitchPlan plan = RandomPlan(model, rng);
+    plan.queueing.eager = seed % 4 == 3;  // The others become eager now and then.
+    std::vector<Offer> offers = RandomTrace(
+        {.ports = 3, .pausable = 0b1110, .on_grid = seed % 2 == 0, .load = 4, .packets = 500}, rng);
+    SwitchBench bench(plan, seed % 3 == 0 ? 90_ns : 1_us);
+    bench.Run(offers);
+    SortOffers(offers);
+    EventSwitch reference(plan);
+    reference.Run(offers);
+    ExpectSame(bench, reference);
+    if (testing::Test::HasFatalFailure()) return;
+    const bool shared = bench.node().queued()->memory() != nullptr;
+    EXPECT_EQ(shared ? bench.node().queued()->BytesInMemory(kNever) : 0, 0);
+    frames += reference.frames_sent;
+    drops += std::accumulate(reference.drops.begin(), reference.drops.end(), int64_t{0});
+  });
   EXPECT_GT(frames, 1'000);
   EXPECT_GT(drops, 1'000);
 }

@@ -20,10 +20,7 @@ SwitchPlan PlanOf(size_t ports) {
   const PortSettings port{.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 0_B};
   QueueSettings queues{.classes = 0b11, .scheduler = Scheduler::kStrict, .marking = {}};
   queues.quantum.fill(1'250);
-  return {.ports = std::vector<PortSettings>(ports, port),
-          .queues = queues,
-          .queueing = {},
-          .shares = std::vector<SharedMemory::Port>(ports, {.buffer = port.buffer})};
+  return EqualPorts(ports, port, queues);
 }
 
 // Each port gets between one and seven packets at once, and some of them more later: every packet

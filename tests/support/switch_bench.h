@@ -16,6 +16,14 @@
 
 namespace heddle {
 
+// A switch whose ports are all alike.
+inline SwitchPlan EqualPorts(size_t ports, const PortSettings& port, const QueueSettings& queues) {
+  return {.ports = std::vector<PortSettings>(ports, port),
+          .queues = queues,
+          .queueing = {},
+          .shares = std::vector<SharedMemory::Port>(ports, {.buffer = port.buffer})};
+}
+
 class SwitchBench {
  public:
   // An action runs between windows, before everything else of its time.

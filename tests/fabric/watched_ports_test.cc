@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// A policy that watches transmissions at queued ports is shown the same, late or eager.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "fabric/queued_ports.h"
+#include "tests/support/printers.h"
+#include "tests/support/switch_bench.h"
+#include "tests/support/traces.h"
+
+namespace heddle::watched_ports_test {
+
+constexpr Duration kDelay = 1_us;
+
+SwitchPlan PlanOf(uint8_t classes) {
+  return EqualPorts(3, {.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 0_B},
+                    {.classes = classes, .scheduler = Scheduler::kRoundRobin, .marking = {}});
+}
+
+class Watching final : public SwitchPolicy {
+ public:
+  static constexpr PortIndex kTimer = 0xffff;  // In place of a port.
+  enum class Does : uint8_t { kLook, kSetTimers, kSend, kSendWhenEnqueued };
+  struct Start {
+    Time at;
+    PortIndex port;
+    Time arrival;
+    uint16_t bytes;
+    bool operator==(const Start&) const = default;
+  };
+  Watching(std::vector<Start>& seen, Does does) : seen_(seen), does_(does) {}
+  Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {
+    return Decision::Forward(c.ports.front());
+  }
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex) override {
+    if (does_ == Does::kSendWhenEnqueued && packet.kind == PacketKind::kData) Send(view, packet);
+  }
+  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
+    seen_.push_back({view.now(), port, packet.arrival, packet.bytes});
+    if (does_ == Does::kSetTimers) view.SetTimer(view.now(), packet.bytes);
+    if (does_ == Does::kSend && packet.kind == PacketKind::kData) Send(view, packet);
+  }
+  void OnTimer(SwitchView& view, uint32_t id) override {
+    seen_.push_back({view.now(), kTimer, view.now(), static_cast<uint16_t>(id)});
+  }
+  size_t StateBytes() const override { return 0; }
+
+ private:
+  // One packet through each port, of the class of control packets for those that leave port 0.
+  static void Send(SwitchView& view, const Packet& packet) {
+    Packet own;
+    own.kind = PacketKind::kControl;
+    own.bytes = 700;
+    own.dst = packet.dst;
+    for (PortIndex port = 0; port < 3; ++port) {
+      port == 0 ? view.SendControl(own, port) : view.SendAsData(own, port);
+    }
+  }
+
+  std::vector<Start>& seen_;
+  const Does does_;
+};
+
+// Returns what a policy is shown of a random trace. With a shared buffer, ports become eager and
+// late in turns.
+std::vector<Watching::Start> SeenBy(uint8_t classes, bool shares_memory, bool eager,
+                                    Watching::Does does = Watching::Does::kLook) {
+  Rng rng = Rng::Stream(5, "test", 0);
+  SwitchPlan plan = PlanOf(classes);
+  plan.queueing.eager = eager;
+  if (shares_memory) {
+    plan.queueing.memory = {.model = MemorySettings::Model::kDynamic, .size = 8'000};
+  }
+  std::vector<Watching::Start> seen;
+  SwitchBench bench(plan, 1_us, std::make_unique<Watching>(seen, does));
+  bench.node().SetClasses(classes & 1 ? 0 : 1, 3);
+  bench.Run(RandomTrace({.ports = 3, .classes = classes, .on_grid = true, .packets = 3'000}, rng));
+  return seen;
+}
+
+TEST(QueuedPortsTest, ShowLateAndEagerTransmissionsAlike) {
+  for (const uint8_t classes : {uint8_t{0b1010}, uint8_t{0b1011}}) {
+    for (const bool shares_memory : {false, true}) {
+      const std::vector<Watching::Start> late = SeenBy(classes, shares_memory, false);
+      EXPECT_GT(late.size(), shares_memory ? 1'000u : 2'999u);
+      EXPECT_LT(late.size(), shares_memory ? 2'900u : 3'001u);  // The shared buffer was full.
+      EXPECT_EQ(late, SeenBy(classes, shares_memory, true));
+    }
+  }
+}
+
+// The timer that a policy sets when it is shown a transmission fires before anything later.
+TEST(QueuedPortsTest, TimersOfTransmissionsFireAtTheirTime) {
+  for (const uint8_t classes : {uint8_t{0b1010}, uint8_t{0b1011}}) {
+    for (const bool shares_memory : {false, true}) {
+      constexpr Watching::Does kSetTimers = Watching::Does::kSetTimers;
+      const std::vector<Watching::Start> late = SeenBy(classes, shares_memory, false, kSetTimers);
+      EXPECT_EQ(late, SeenBy(classes, shares_memory, true, kSetTimers));
+      EXPECT_TRUE(std::ranges::is_sorted(late, {}, &Watching::Start::at));
+      EXPECT_EQ(std::ranges::count(late, Watching::kTimer, &Watching::Start::port) * 2,
+                std::ssize(late));
+    }
+  }
+}
+
+// The packets that a policy sends in a hook may fill the buffer, so that the ports become eager.
+TEST(QueuedPortsTest, PacketsSentInHooksLeaveLateAndEagerPortsAlike) {
+  for (const uint8_t classes : {uint8_t{0b1010}, uint8_t{0b1011}}) {
+    for (const bool shares_memory : {false, true}) {
+      for (const Watching::Does does : {Watching::Does::kSend, Watching::Does::kSendWhenEnqueued}) {
+        const std::vector<Watching::Start> late = SeenBy(classes, shares_memory, false, does);
+        EXPECT_GT(late.size(), 2'000u);
+        EXPECT_EQ(late, SeenBy(classes, shares_memory, true, does));
+      }
+    }
+  }
+}
+
+// The packet that arrives last is not shown before the one that came at the same instant.
+TEST(QueuedPortsTest, ShowControlPacketsOfOneInstantByPort) {
+  for (const bool eager : {false, true}) {
+    SwitchPlan plan = PlanOf(0b1011);
+    plan.queueing.eager = eager;
+    std::vector<Watching::Start> seen;
+    SwitchBench bench(plan, 1_us, std::make_unique<Watching>(seen, Watching::Does::kLook));
+    bench.Run({{Time{} + 5_us, 0, PacketOf(500, 0, 1)}, {Time{} + 5_us, 1, PacketOf(500, 0, 2)}});
+    ASSERT_EQ(seen.size(), 2u);
+    EXPECT_EQ(seen[0].port, 1);
+    EXPECT_EQ(seen[1].port, 2);
+  }
+}
+
+TEST(QueuedPortsTest, ShowTransmissionsInTheOrderOfTimeAndPort) {
+  for (const uint8_t classes : {uint8_t{0b1010}, uint8_t{0b1011}}) {
+    const std::vector<Watching::Start> seen = SeenBy(classes, false, false);
+    EXPECT_EQ(seen.size(), 3'000u);
+    for (size_t i = 0; i < seen.size(); ++i) {
+      const auto& [at, port, arrival, bytes] = seen[i];
+      ASSERT_EQ(at + SerializationDelay(Bytes{bytes}, 10_Gbps) + kDelay, arrival);
+      if (i == 0) continue;
+      ASSERT_LE(seen[i - 1].at, at);
+      // Class 0 goes at once; it is shown behind the other packets of its instant.
+      if (classes == 0b1010 && seen[i - 1].at == at) {
+        ASSERT_LT(seen[i - 1].port, port);
+      }
+    }
+  }
+}
+
+}  // namespace heddle::watched_ports_test
