@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 
 #include "core/own_state.h"
@@ -99,6 +100,9 @@ struct alignas(64) Packet {
   OwnState<8> scheme{};
 
   Packet() : data{} {}
+  // As `*this = Packet()`, written in its place: a copy would first be written elsewhere, and then
+  // read in larger pieces, for which the processor must wait.
+  void Clear() { std::construct_at(this); }
 
   bool Has(Flag flag) const { return (flags & flag) != 0; }
   void Set(Flag flag) { flags |= flag; }

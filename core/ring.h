@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,16 +28,25 @@ class Ring {
   T& operator[](size_t i) { return slots_[(head_ + i) & mask_]; }
   const T& operator[](size_t i) const { return slots_[(head_ + i) & mask_]; }
 
-  void push_back(const T& value) {
-    if (size() == slots_.size()) [[unlikely]]
-      Grow();
-    slots_[tail_++ & mask_] = value;
+  void push_back(const T& value) { *Take() = value; }
+  // Makes the element in its place: a copy would first be written elsewhere, and then read in
+  // larger pieces, for which the processor must wait.
+  template <class... Args>
+  void emplace_back(Args... args) {
+    static_assert(std::is_trivially_destructible_v<T>);
+    std::construct_at(Take(), args...);
   }
   void pop_front() { ++head_; }
   void pop_back() { --tail_; }
   void clear() { head_ = tail_; }
 
  private:
+  T* Take() {
+    if (size() == slots_.size()) [[unlikely]]
+      Grow();
+    return &slots_[tail_++ & mask_];
+  }
+
   void Grow() {
     std::vector<T> grown(slots_.empty() ? kFirstCapacity : 2 * slots_.size());
     const size_t count = size();

@@ -306,7 +306,7 @@ void Host::OnTimer() {
   const uint32_t slot = its.ready.front();
   its.ready.pop_front();
   Packet& packet = nic.port.Slot(now_);
-  packet = Packet();
+  packet.Clear();
   packet.priority = its_user.priority;
   building_ = &nic;
   const Endpoint::Pulled pulled = its_user.endpoint->Pull(slot, packet);

@@ -131,7 +131,7 @@ class Host final : public Node {
   Packet& ControlSlot(const Endpoint::Tuple& tuple) {
     building_ = &nics_[NicFor(tuple)];
     Packet& slot = building_->port.Slot(now_);
-    slot = Packet();
+    slot.Clear();
     slot.priority = control_class_;
     return slot;
   }

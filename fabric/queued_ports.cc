@@ -275,7 +275,7 @@ void QueuedPorts::Tell(PortIndex in, size_t cls, bool stop, Time now, const Wind
   FifoPort& out = ports_[in].out();
   if (out.is_down()) return;
   Packet& frame = out.Slot(now);
-  frame = Packet();
+  frame.Clear();
   frame.kind = PacketKind::kPause;
   frame.bytes = queueing_.pause.frame_bytes;
   frame.pause = {static_cast<uint8_t>(bit), stop};

@@ -72,7 +72,7 @@ void RoceSender::StartControl() {
 // not full.
 void RoceSender::SetBandwidthDelay() {
   const RoceSettings& settings = shared_->settings;
-  bdp_packets_ = kNoLimit;
+  bdp_packets_ = whole_window_ = kNoLimit;
   if (!settings.uses_bdp()) return;
   const auto from_network = [&] {
     return settings.bdp_scope == RoceSettings::Scope::kPair
@@ -81,6 +81,7 @@ void RoceSender::SetBandwidthDelay() {
   };
   const Bytes bdp = settings.bdp ? *settings.bdp : from_network();
   bdp_packets_ = static_cast<double>(bdp.count) / static_cast<double>(shared_->sizes.mss);
+  whole_window_ = WindowAt(1.0);
 }
 
 // --- Sending ---
@@ -278,14 +279,18 @@ void RoceSender::OnTimeout() {
 
 // --- Timers ---
 
+// The window while the flow may send at `share` of its line rate, in packets.
+double RoceSender::WindowAt(double share) const {
+  const double bdp = bdp_packets_ * std::min(share, 1.0);
+  return IsIrn() ? std::min(std::floor(bdp_packets_), std::ceil(bdp)) : std::ceil(bdp);
+}
+
 // Applies the decisions of the congestion control.
 void RoceSender::FollowControl() {
   const RoceSettings& settings = shared_->settings;
-  const double share =
-      settings.window == RoceSettings::Window::kBdpVar ? rate_.rate / rate_.line : 1.0;
-  const double bdp = bdp_packets_ * std::min(share, 1.0);
-  const double limit =
-      IsIrn() ? std::min(std::floor(bdp_packets_), std::ceil(bdp)) : std::ceil(bdp);
+  const double limit = settings.window == RoceSettings::Window::kBdpVar
+                           ? WindowAt(rate_.rate / rate_.line)
+                           : whole_window_;
   window_ = static_cast<uint32_t>(std::clamp(std::min(limit, rate_.window), 1.0, kNoLimit));
   if (rate_.deadline != control_timer_.deadline) {
     Set(control_timer_, FlowTimer::kRate, rate_.deadline);

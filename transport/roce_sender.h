@@ -114,6 +114,7 @@ class RoceSender {
   void TakeMap(const Packet& ack);
   bool ForgetOld();
 
+  double WindowAt(double share) const;
   void FollowControl();
   void RestartTimer();
   Duration Rto() const;
@@ -149,6 +150,7 @@ class RoceSender {
   Ring<Order> order_;       // Out-of-order placement: transmissions, the oldest first.
   SelectiveRepeat repair_;  // Not for go-back-N.
   double bdp_packets_ = 0;
+  double whole_window_ = 0;          // WindowAt(1).
   std::unique_ptr<Telemetry> told_;  // Telemetry of the last ACK; null if unwanted.
   RttEstimator rtt_;                 // The load balancer's estimate.
   Host* host_ = nullptr;

@@ -42,7 +42,7 @@ class Scoreboard {
   bool IsSacked(uint32_t segment) const { return sacked_.Contains(segment); }
 
   // The segment at end() is sent for the first time.
-  void Append(Time now, uint32_t tx_id) { segments_.push_back({now, tx_id}); }
+  void Append(Time now, uint32_t tx_id) { segments_.emplace_back(now, tx_id); }
 
   // An old segment is sent again.
   void Resend(uint32_t segment, Time now, uint32_t tx_id);

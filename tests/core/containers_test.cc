@@ -46,7 +46,7 @@ TEST(RingTest, IsADequeThatOnlyGrows) {
   for (int i = 0; i < 20'000; ++i) {
     const uint32_t choice = rng.Below(100);
     if (expected.empty() || choice < (i < 10'000 ? 55u : 40u)) {
-      ring.push_back(i);
+      i % 2 == 0 ? ring.push_back(i) : ring.emplace_back(i);
       expected.push_back(i);
     } else if (choice < 90) {
       ring.pop_front();
