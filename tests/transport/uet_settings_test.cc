@@ -165,8 +165,9 @@ class Network final : public BandwidthDelay {
 
 using Queues = BandwidthDelay::Queues;
 
-UetShared Prepared(const std::string& yaml, Queues queues = {}) {
-  queues.host_rate = 100_Gbps;
+constexpr BitRate kLine = 100_Gbps;
+
+UetShared Prepared(const std::string& yaml, const Queues& queues = {.host_rate = kLine}) {
   const Network network(queues);
   UetShared shared = PrepareUet(SettingsFrom(yaml), network, 3_us);
   EXPECT_EQ(shared.bandwidth_delay, &network);
@@ -183,39 +184,42 @@ TEST(UetSharedTest, RulesOfTheWindowFollowFromTheNetwork) {
   EXPECT_EQ(rules.rate, 100e9);
   EXPECT_EQ(rules.rtt, 10_us);
   EXPECT_EQ(rules.gate, 5);
-  EXPECT_EQ(Prepared("{planes: flow}", {.host_links = 4}).rules.rate, 100e9);
-  EXPECT_EQ(Prepared("{planes: packet}", {.host_links = 4}).rules.rate, 400e9);
+  EXPECT_EQ(Prepared("{planes: flow}", {.host_rate = kLine, .host_links = 4}).rules.rate, 100e9);
+  EXPECT_EQ(Prepared("{planes: packet}", {.host_rate = kLine, .host_links = 4}).rules.rate, 400e9);
 }
 
 TEST(UetSharedTest, TheTargetIsARoundTripOrAPartOfIt) {
   EXPECT_EQ(Prepared("{}").rules.target, 10_us);
-  EXPECT_EQ(Prepared("{}", {.trims = true}).rules.target, 7'500_ns);
+  EXPECT_EQ(Prepared("{}", {.host_rate = kLine, .trims = true}).rules.target, 7'500_ns);
   EXPECT_EQ(Prepared("{cc: smartt}").rules.target, 5_us);
-  EXPECT_EQ(Prepared("{cc: smartt}", {.trims = true}).rules.target, 5_us);
+  EXPECT_EQ(Prepared("{cc: smartt}", {.host_rate = kLine, .trims = true}).rules.target, 5_us);
   EXPECT_EQ(Prepared("{cc: smartt, target: 3us}").rules.target, 3_us);
-  EXPECT_EQ(Prepared("{target: 3us}", {.trims = true}).rules.target, 3_us);
+  EXPECT_EQ(Prepared("{target: 3us}", {.host_rate = kLine, .trims = true}).rules.target, 3_us);
 }
 
 // 100 KB take 8 us at 100 Gbps. Queues without a limit count as five bandwidth-delay products of
 // one link, here 625,000 bytes and 50 us.
 TEST(UetSharedTest, TheTimeoutIsThatOfSixFullQueuesAndABit) {
-  EXPECT_EQ(Prepared("{}", {.longest = 100_KB}).rto, 15_us + 48_us);
-  EXPECT_EQ(Prepared("{}", {.longest = 1_B}).rto, 15_us + 480_ps);
+  EXPECT_EQ(Prepared("{}", {.host_rate = kLine, .longest = 100_KB}).rto, 15_us + 48_us);
+  EXPECT_EQ(Prepared("{}", {.host_rate = kLine, .longest = 1_B}).rto, 15_us + 480_ps);
   EXPECT_EQ(Prepared("{}").rto, 15_us + 300_us);
-  EXPECT_EQ(Prepared("{planes: packet}", {.host_links = 2}).rto, 15_us + 300_us);
-  EXPECT_EQ(Prepared("{preset: strack}", {.longest = 100_KB}).rto, 15_us + 48_us);
-  EXPECT_EQ(Prepared("{preset: eqds}", {.longest = 100_KB}).rto, 150_us + 48_us);
-  EXPECT_EQ(Prepared("{preset: ndp}", {.longest = 100_KB}).rto, 50_ms);
-  EXPECT_EQ(Prepared("{rto: 7us}", {.longest = 100_KB}).rto, 7_us);
+  EXPECT_EQ(Prepared("{planes: packet}", {.host_rate = kLine, .host_links = 2}).rto,
+            15_us + 300_us);
+  EXPECT_EQ(Prepared("{preset: strack}", {.host_rate = kLine, .longest = 100_KB}).rto,
+            15_us + 48_us);
+  EXPECT_EQ(Prepared("{preset: eqds}", {.host_rate = kLine, .longest = 100_KB}).rto,
+            150_us + 48_us);
+  EXPECT_EQ(Prepared("{preset: ndp}", {.host_rate = kLine, .longest = 100_KB}).rto, 50_ms);
+  EXPECT_EQ(Prepared("{rto: 7us}", {.host_rate = kLine, .longest = 100_KB}).rto, 7_us);
 }
 
 TEST(UetSharedTest, CountsOfHeldPacketsShowLossesUnlessSwitchesTrim) {
   EXPECT_TRUE(Prepared("{}").sleek);
-  EXPECT_FALSE(Prepared("{}", {.trims = true}).sleek);
+  EXPECT_FALSE(Prepared("{}", {.host_rate = kLine, .trims = true}).sleek);
   EXPECT_TRUE(Prepared("{loss: sleek}").sleek);
-  EXPECT_TRUE(Prepared("{loss: sleek}", {.trims = true}).sleek);
+  EXPECT_TRUE(Prepared("{loss: sleek}", {.host_rate = kLine, .trims = true}).sleek);
   EXPECT_FALSE(Prepared("{loss: timeout}").sleek);
-  EXPECT_FALSE(Prepared("{loss: timeout}", {.trims = true}).sleek);
+  EXPECT_FALSE(Prepared("{loss: timeout}", {.host_rate = kLine, .trims = true}).sleek);
 }
 
 TEST(UetSharedTest, ReceiversAdaptIfTheyAloneGuardAnOversubscribedFabric) {
@@ -223,7 +227,8 @@ TEST(UetSharedTest, ReceiversAdaptIfTheyAloneGuardAnOversubscribedFabric) {
   const std::string both = "{cc: nscc, receiver: rccc, rccc: {fabric: ";
   for (const bool oversubscribed : {false, true}) {
     const auto adapts = [&](const std::string& yaml) {
-      return Prepared(yaml, {.oversubscribed = oversubscribed}).adapts_to_fabric;
+      return Prepared(yaml, {.host_rate = kLine, .oversubscribed = oversubscribed})
+          .adapts_to_fabric;
     };
     EXPECT_EQ(adapts(alone + "auto}}"), oversubscribed);
     EXPECT_FALSE(adapts(both + "auto}}"));
