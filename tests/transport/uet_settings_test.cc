@@ -260,7 +260,7 @@ TEST(UetSharedTest, PullsComeAtTheRateOfTheLine) {
   // NDP: a full packet at 99 %.
   EXPECT_NEAR(picoseconds("{preset: ndp" + htsim, 1, 1), 8 * 4'150 / (0.99 * 0.2), 1);
   EXPECT_NEAR(picoseconds("{preset: ndp}", 1, 0.5), 8 * 4'190 / (0.99 * 0.1), 1);
-  for (const std::string& preset : {"none, receiver: rccc", "eqds", "ndp"}) {
+  for (const std::string preset : {"none, receiver: rccc", "eqds", "ndp"}) {
     const std::string yaml = "{preset: " + preset + ", rccc: {interval: 3us}}";
     EXPECT_EQ(picoseconds(yaml, 5, 1), 3e6);
     EXPECT_EQ(picoseconds(yaml, 5, 0.25), 12e6);
