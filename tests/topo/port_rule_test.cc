@@ -80,6 +80,25 @@ TEST(QueueSizeTest, ReadsBackAsItIsWritten) {
   }
 }
 
+// The times of a watchdog are those of switches; all defaults are in docs/settings.md.
+TEST(PauseRuleTest, TimesHaveTheirDefaults) {
+  const PauseRule pfc = PortRuleFrom("{}").pfc;
+  EXPECT_EQ(pfc.response, 0_ps);
+  EXPECT_EQ(pfc.deadlock_check, 1_ms);
+  EXPECT_EQ(pfc.deadlock_time, 10_ms);
+  EXPECT_TRUE(pfc.deadlock_ends_run);
+  EXPECT_FALSE(pfc.scan_all);
+  EXPECT_FALSE(pfc.allow_loss);
+  EXPECT_EQ(pfc.watchdog.restore, 200_ms);
+  EXPECT_EQ(pfc.watchdog.poll, 100_ms);
+  EXPECT_TRUE(pfc.watchdog.drops);
+  EXPECT_FALSE(pfc.watchdog.detect);
+  EXPECT_EQ(PortRuleFrom("{}").red.probability, 0.2);
+  EXPECT_EQ(PortRuleFrom("{}").memory.reserve, 4'000_B);
+  EXPECT_EQ(PortRuleFrom("{}").memory.alpha_in, 1.0 / 16);
+  EXPECT_EQ(PortRuleFrom("{}").scheduler, Scheduler::kRoundRobin);
+}
+
 // --- Limits ---
 
 TEST(PortRuleTest, EachSettingHasItsLimits) {

@@ -418,6 +418,17 @@ TEST(ScheduleResolveTest, FaultsAreInTheOrderOfTimeAndThenAsTheyAreListed) {
   EXPECT_EQ(order, "2:1 hole; 5:3 drop; 5:0 drop; 5:2 drop hole; ");
 }
 
+TEST(ScheduleResolveTest, ABlackholeTakesAllThatItsSettingsDoNotExclude) {
+  const Blackhole hole =
+      *Faults({"{at: 0ps, switches: [leaf0], blackhole: {from: [2]}}"})[0].blackhole;
+  EXPECT_EQ(hole.pairs, Blackhole::kAll);
+  EXPECT_EQ(hole.hash_from, 0u);
+  EXPECT_EQ(hole.hash_to, Blackhole::kAll);
+  EXPECT_TRUE(hole.to.empty());
+  EXPECT_TRUE(hole.in_ports.empty());
+  EXPECT_EQ(hole.until, kNever);
+}
+
 // --- What is refused when the network is known ---
 
 std::string RefusedIn(const std::vector<std::string>& entries) {

@@ -390,6 +390,26 @@ TEST(SmarttTest, AMarkWithDelayDecreasesAsNsccDoes) {
   EXPECT_NEAR(control.window(), 200'000 * 0.6, 1);
 }
 
+// The window adjusts when more than eight packets have arrived, or a round trip has passed: 33,200
+// bytes are not more. The times are within a round trip of the start.
+TEST(NsccTest, EightPacketsAreNotYetAnAdjustment) {
+  const NsccRules rules = Rules();
+  Nscc control;
+  control.Start(rules, kRtt, 100'000);
+  double window = 100'000;
+  for (int round = 0; round < 3; ++round) {
+    SCOPED_TRACE(round);
+    control.OnBytes(33'200);
+    control.OnAck(At(1_us), false, 2_us, 33'200, 0);
+    EXPECT_DOUBLE_EQ(control.window(), window);
+    control.OnBytes(1);
+    control.OnAck(At(1_us), false, 2_us, 1, 0);
+    window += rules.proportional() * 33'201 * 8.51704 / window;
+    EXPECT_NEAR(control.window(), window, 1e-3);
+    window = control.window();
+  }
+}
+
 // --- Beside a plain model ---
 
 // NSCC as uet-htsim has it and SMaRTT as its paper (arXiv 2404.01630) does, in microseconds and
