@@ -410,6 +410,30 @@ TEST(NsccTest, EightPacketsAreNotYetAnAdjustment) {
   }
 }
 
+// Quick adapt begins the count of bytes again, whether a NACK or a long delay brings it about.
+TEST(NsccTest, EightPacketsAfterQuickAdaptAreNotYetAnAdjustment) {
+  const NsccRules rules = Rules();
+  for (const bool by_nack : {true, false}) {
+    Nscc control;
+    control.Start(rules, kRtt, 200'000);
+    control.OnAck(At(1_us), false, 2_us, 0, 0);   // The period lasts to 25.54 us.
+    control.OnAck(At(15_us), false, 2_us, 0, 0);  // Adjusts; the next time is after 29 us.
+    control.OnBytes(10'000);
+    if (by_nack) {
+      control.OnNack(At(26_us), 4'150, 100'000);
+    } else {
+      control.OnAck(At(26_us), false, 50_us, 10'000, 100'000);
+    }
+    EXPECT_DOUBLE_EQ(control.window(), 10'000);
+    control.OnBytes(33'200);
+    control.OnAck(At(27_us), false, 2_us, 33'200, 0);
+    EXPECT_DOUBLE_EQ(control.window(), 10'000);
+    control.OnBytes(1);
+    control.OnAck(At(27_us), false, 2_us, 1, 0);
+    EXPECT_GT(control.window(), 10'000);
+  }
+}
+
 // --- Beside a plain model ---
 
 // NSCC as uet-htsim has it and SMaRTT as its paper (arXiv 2404.01630) does, in microseconds and
