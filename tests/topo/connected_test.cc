@@ -5,11 +5,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "tests/support/lab.h"
+#include "tests/support/random_graph.h"
 #include "topo/routing.h"
 
 namespace heddle::connected_test {
@@ -62,6 +66,48 @@ TEST(DrawShareTest, DependsOnTheSeed) {
   const std::set<size_t> drawn = DrawShare(graph, 0.25, true, one);
   EXPECT_EQ(DrawShare(graph, 0.25, true, same), drawn);
   EXPECT_NE(DrawShare(graph, 0.25, true, other), drawn);
+}
+
+// The distances between switches with hosts, without some links.
+std::vector<uint32_t> Distances(const Graph& graph, const std::set<size_t>& without) {
+  const Graph rest = Without(graph, without);
+  const Routing routing(rest);
+  std::vector<uint32_t> distances;
+  for (SwitchId s = 0; s < graph.switches.size(); ++s) {
+    for (size_t leaf = 0; leaf < routing.leaves(); ++leaf) {
+      if (routing.HasHosts(s)) distances.push_back(routing.DistanceTo(s, leaf));
+    }
+  }
+  return distances;
+}
+
+// Of the links that are drawn, as many fail as can: one more would make some way longer.
+TEST(DrawShareTest, LeavesOutNoMoreLinksThanItMust) {
+  Rng shapes = Rng::Stream(1, "connected test", 0);
+  size_t left_out = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const Graph graph = DrawGraph({.hosts = 3 + shapes.Below(5),
+                                   .switches = 3 + shapes.Below(4),
+                                   .links = 3 + shapes.Below(12),
+                                   .nics = 1,
+                                   .broken = 0},
+                                  shapes);
+    Rng rng = Rng::Stream(seed, "test", 0);
+    Rng same = Rng::Stream(seed, "test", 0);
+    const std::set<size_t> all = DrawShare(graph, 0.6, false, rng);
+    const std::set<size_t> kept = DrawShare(graph, 0.6, true, same);
+    const std::vector<uint32_t> whole = Distances(graph, {});
+    EXPECT_EQ(Distances(graph, kept), whole) << seed;
+    EXPECT_TRUE(std::ranges::includes(all, kept));
+    for (const size_t link : all) {
+      if (kept.contains(link)) continue;
+      ++left_out;
+      std::set<size_t> more = kept;
+      more.insert(link);
+      EXPECT_NE(Distances(graph, more), whole) << seed;
+    }
+  }
+  EXPECT_GT(left_out, 100u);
 }
 
 }  // namespace heddle::connected_test

@@ -354,4 +354,96 @@ TEST(QueuePlanTest, WarnsOfWhatMaySurprise) {
   EXPECT_THAT(Plan("{pfc: {classes: [3]}}").Warnings(), ElementsAre());
 }
 
+// --- At the limits ---
+
+// 75,412 bytes of headroom, and a packet for each of four ports.
+TEST(QueuePlanTest, APoolMayJustHoldAPacketOfEachPort) {
+  EXPECT_EQ(Plan("{memory: {model: dt, size: 79604B}, pfc: {classes: [3]}}").Errors(), "");
+  EXPECT_THAT(Plan("{memory: {model: dt, size: 79603B}, pfc: {classes: [3]}}").Errors(),
+              HasSubstr("set at least 79604B"));
+}
+
+// All inputs together may hold just the pool: four times 100 KB, for each lossless class.
+TEST(QueuePlanTest, WarnsIfInputsMayHoldMoreThanThePool) {
+  const auto warnings = [](const std::string& size, const std::string& classes) {
+    return Plan("{memory: {model: dt, size: " + size + "}, pfc: {xoff: 100KB, classes: " + classes +
+                "}}")
+        .Warnings()
+        .size();
+  };
+  EXPECT_EQ(warnings("475412B", "[3]"), 0u);
+  EXPECT_EQ(warnings("475411B", "[3]"), 1u);
+  EXPECT_EQ(warnings("950824B", "[3, 5]"), 0u);
+  EXPECT_EQ(warnings("950823B", "[3, 5]"), 1u);
+}
+
+TEST(QueuePlanTest, AnXoffMayBeAPacket) {
+  EXPECT_EQ(Plan("{pfc: {classes: [3], xoff: 1048B}}").Errors(), "");
+  EXPECT_THAT(Plan("{pfc: {classes: [3], xoff: 1047B}}").Errors(),
+              HasSubstr("may hold 1047 bytes before it pauses its sender"));
+  EXPECT_EQ(Plan("{buffer: 29276B, pfc: {classes: [3]}}").Errors(), "");
+  EXPECT_THAT(Plan("{buffer: 29275B, pfc: {classes: [3]}}").Errors(),
+              HasSubstr("may hold 1047 bytes"));
+  EXPECT_THAT(Plan("{buffer: 9KB, pfc: {classes: [3]}}").Errors(),
+              HasSubstr("may hold 0 bytes before"))
+      << "less than its headroom";
+  EXPECT_EQ(Plan("{buffer: unlimited, pfc: {classes: [3]}}").Errors(), "");
+  EXPECT_EQ(Plan("{buffer: 1KB}").Errors(), "") << "without PFC";
+}
+
+TEST(QueuePlanTest, FullQueuesOfLosslessClassesAreARisk) {
+  const std::string rule =
+      "{memory: {model: broadcom_mmu, limit_lossless: true}, pfc: {classes: [3]";
+  EXPECT_THAT(Plan(rule + "}}").Errors(),
+              HasSubstr("port.memory.limit_lossless: full queues drop packets; if lossless classes "
+                        "may lose packets set pfc.allow_loss: true"));
+  EXPECT_EQ(Plan(rule + ", allow_loss: true}}").Errors(), "");
+  EXPECT_EQ(Plan("{memory: {model: broadcom_mmu, limit_lossless: true}}").Errors(), "");
+}
+
+// --- Thresholds of trimming ---
+
+// 8 us at the hosts' 25 Gbps are 25,000 bytes, 24 packets of 1048. Other ports have their share of
+// these 25,152 bytes, but a packet at least.
+TEST(QueuePlanTest, TrimsBeyondABandwidthDelayProductInWholePackets) {
+  Traffic trims = kRdma;
+  trims.can_trim = true;
+  trims.base_rtt = 8_us;
+  const auto limits = [&](const std::string& more, BitRate rate) {
+    return Plan("{trim: {when: port" + more + "}}", trims)->TrimAt({rate, 1_us});
+  };
+  EXPECT_EQ(limits("", 25_Gbps).threshold, 25'152);
+  EXPECT_EQ(limits("", 25_Gbps).headers, 50'304);
+  EXPECT_EQ(limits("", 100_Gbps).threshold, 100'608);
+  EXPECT_EQ(limits("", 10_Gbps).threshold, 10'060);
+  EXPECT_EQ(limits("", 1_Gbps).threshold, 1'048);
+  EXPECT_EQ(limits("", 1_Gbps).headers, 2'096);
+  EXPECT_EQ(limits(", threshold: 7KB", 100_Gbps).threshold, 7'000);
+  EXPECT_EQ(limits(", threshold: 7KB", 100_Gbps).headers, 14'000);
+  EXPECT_EQ(limits(", header_limit: 3KB", 100_Gbps).headers, 3'000);
+  EXPECT_EQ(limits(", header_limit: 3KB", 100_Gbps).threshold, 100'608);
+  trims.base_rtt = Duration{8'048'640};  // 25,152 bytes: whole packets already.
+  EXPECT_EQ(limits("", 25_Gbps).threshold, 25'152);
+  trims.base_rtt = Duration{8'048'960};  // One byte more.
+  EXPECT_EQ(limits("", 25_Gbps).threshold, 26'200);
+}
+
+// At a port of the hosts' rate, 25 Gbps.
+TEST(QueuePlanTest, TheLongestQueueIsThatOfAPortOfTheHostsRate) {
+  Traffic trims = kRdma;
+  trims.can_trim = true;
+  trims.base_rtt = 8_us;
+  const auto longest = [&](const std::string& rule) { return Plan(rule, trims)->LongestQueue(); };
+  EXPECT_EQ(longest("{trim: {when: port}}"), 25'152_B);
+  EXPECT_EQ(longest("{trim: {when: port, threshold: 7KB}}"), 7_KB);
+  EXPECT_EQ(longest("{buffer: 200KB, trim: {when: mark}}"), 200_KB);
+  EXPECT_EQ(longest("{buffer: 123KB}"), 123_KB);
+  EXPECT_EQ(longest("{}"), Bytes{625 * 1'518});  // 25 frames for each Gbps.
+  EXPECT_EQ(longest("{buffer: 50pkts}"), Bytes{50 * 1'048});
+  EXPECT_EQ(longest("{buffer: unlimited}"), 0_B);
+  for (const std::string model : {"dt", "hpcc_mmu", "broadcom_mmu"}) {
+    EXPECT_EQ(longest("{buffer: 123KB, memory: {model: " + model + "}}"), 0_B) << model;
+  }
+}
+
 }  // namespace heddle::queue_plan_test

@@ -11,9 +11,12 @@
 #include <vector>
 
 #include "tests/support/lab.h"
+#include "tests/support/limits.h"
 #include "tests/support/settings_from.h"
 
 namespace heddle::schedule_test {
+
+using namespace std::string_literals;
 
 // Links 0 to 3 lead to hosts, links 4 to 7 from leaf 0 and leaf 1 to both spines.
 Graph SmallFabric() { return LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 2}"); }
@@ -215,6 +218,411 @@ TEST(ScheduleResolveTest, EachBlackholeHasItsOwnSalt) {
     salts.insert({faults[0].blackhole->salt, faults[2].blackhole->salt});
   }
   EXPECT_EQ(salts.size(), 6u);
+}
+
+// --- Links that flap ---
+
+std::vector<Time> TimesOf(const std::vector<LinkEvent>& events, bool up) {
+  std::vector<Time> times;
+  for (const LinkEvent& event : events) {
+    if (event.up == up) times.push_back(event.at);
+  }
+  return times;
+}
+
+TEST(FlapTest, WithoutJitterTheTimesAreThoseThatAreSet) {
+  const auto flaps = [](const std::string& until) {
+    return Describe(Links(
+        {"{at: 10us, links: [leaf0-spine1], flap: {down: 2us, up: 5us, until: " + until + "}}"}));
+  };
+  EXPECT_EQ(flaps("25us"), "10:5 down; 12:5 up; 17:5 down; 19:5 up; 24:5 down; 25:5 up; ");
+  EXPECT_EQ(flaps("24us"), "10:5 down; 12:5 up; 17:5 down; 19:5 up; ") << "the end excludes itself";
+  EXPECT_EQ(flaps("11us"), "10:5 down; 11:5 up; ") << "it is up from the end on";
+  EXPECT_EQ(flaps("12us"), "10:5 down; 12:5 up; ");
+}
+
+// Each time is drawn evenly from those that differ by up to the jitter.
+TEST(FlapTest, EachTimeVariesByUpToTheJitterEitherWay) {
+  const auto events =
+      Links({"{at: 1ms, links: [leaf0-spine1], flap: {down: 100us, up: 10us, jitter: 0.5, until: "
+             "1s}}"});
+  const std::vector<Time> down = TimesOf(events, false);
+  const std::vector<Time> up = TimesOf(events, true);
+  ASSERT_EQ(down.size(), up.size());
+  ASSERT_GT(down.size(), 5'000u);
+  EXPECT_EQ(down[0], Time{} + 1_ms);
+  double sum_down = 0;
+  double sum_up = 0;
+  Duration least_down = 1_s, most_down{0}, least_up = 1_s, most_up{0};
+  const size_t whole = down.size() - 1;  // The last time may have been cut.
+  for (size_t i = 0; i < whole; ++i) {
+    const Duration was_down = up[i] - down[i];
+    const Duration was_up = down[i + 1] - up[i];
+    sum_down += static_cast<double>(was_down.ps);
+    sum_up += static_cast<double>(was_up.ps);
+    least_down = std::min(least_down, was_down);
+    most_down = std::max(most_down, was_down);
+    least_up = std::min(least_up, was_up);
+    most_up = std::max(most_up, was_up);
+  }
+  EXPECT_GE(least_down, 50_us);
+  EXPECT_LT(least_down, 51_us);
+  EXPECT_LE(most_down, 150_us);
+  EXPECT_GT(most_down, 149_us);
+  EXPECT_GE(least_up, 5_us);
+  EXPECT_LT(least_up, 5'100_ns);
+  EXPECT_LE(most_up, 15_us);
+  EXPECT_GT(most_up, 14'900_ns);
+  EXPECT_NEAR(sum_down / static_cast<double>(whole), 100e6, 2e6);
+  EXPECT_NEAR(sum_up / static_cast<double>(whole), 10e6, 0.2e6);
+  EXPECT_LE(up.back(), Time{} + 1_s);
+}
+
+// Even the shortest times end.
+TEST(FlapTest, ATimeIsOnePicosecondAtLeast) {
+  const auto events =
+      Links({"{at: 0ps, links: [leaf0-spine1], flap: {down: 1ps, up: 1ps, jitter: 0.9, until: "
+             "100ps}}"});
+  ASSERT_GT(events.size(), 40u);
+  for (size_t i = 1; i < events.size(); ++i) {
+    EXPECT_GE((events[i].at - events[i - 1].at).ps, 1);
+    EXPECT_LE((events[i].at - events[i - 1].at).ps, 2);
+  }
+}
+
+TEST(FlapTest, EachLinkSeedAndEntryHasItsOwnTimes) {
+  const std::string entry =
+      "{at: 1us, links: [leaf0-spine1, leaf1-spine0], flap: {down: 9us, up: 9us, jitter: 0.5, "
+      "until: 11us}}";
+  std::set<int64_t> ends;
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    const auto events = Links({entry, entry}, seed);
+    ASSERT_EQ(events.size(), 8u);
+    for (const LinkEvent& event : events) {
+      if (*event.up) ends.insert(event.at.ps);
+    }
+  }
+  EXPECT_GT(ends.size(), 4u) << "all but those that until has cut differ";
+}
+
+TEST(FlapTest, ItsEventsHaveTheDirectionAndSilenceOfTheEntry) {
+  using Direction = LinkChange::Direction;
+  const std::string flap = ", flap: {down: 2us, up: 5us, until: 9us}}";
+  for (const LinkEvent& event : Links({"{at: 1us, links: [leaf0-spine1]" + flap})) {
+    EXPECT_EQ(event.direction, Direction::kBoth);
+    EXPECT_FALSE(event.silent);
+  }
+  for (const LinkEvent& event :
+       Links({"{at: 1us, links: [leaf0-spine1], direction: up, silent: true" + flap})) {
+    EXPECT_EQ(event.direction, Direction::kUp);
+    EXPECT_TRUE(event.concerns_up());
+    EXPECT_FALSE(event.concerns_down());
+    EXPECT_TRUE(event.silent);
+    EXPECT_FALSE(event.loses());
+  }
+}
+
+// An entry may change the link beside, when it first goes down.
+TEST(FlapTest, AnEntryThatFlapsMayChangeTheRateToo) {
+  EXPECT_EQ(Describe(Links({"{at: 1us, links: [leaf0-spine1], rate: 3Gbps, flap: {down: 2us, up: "
+                            "5us, until: 4us}}"})),
+            "1:5 down; 1:5 rate 3; 3:5 up; ");
+}
+
+// --- What events say ---
+
+TEST(ScheduleResolveTest, AnEventSaysNothingThatItsEntryDoesNot) {
+  const auto one = [](const std::string& settings) {
+    const auto events = Links({"{at: 4us, links: [leaf0-spine0], " + settings + "}"});
+    EXPECT_EQ(events.size(), 1u);
+    EXPECT_EQ(events[0].at, Time{} + 4_us);
+    EXPECT_EQ(events[0].link, 4u);
+    return events[0];
+  };
+  const auto set = [](const LinkEvent& event) {
+    return std::string(event.up ? "up " : "") + (event.rate ? "rate " : "") +
+           (event.delay ? "delay " : "") + (event.loss ? "loss " : "") +
+           (event.bit_errors ? "bit_errors " : "") + (event.lose_every ? "lose_every " : "") +
+           (event.bursts ? "bursts " : "") + (event.loses() ? "loses " : "");
+  };
+  EXPECT_EQ(set(one("state: up")), "up ");
+  EXPECT_EQ(one("state: up").up, true);
+  EXPECT_EQ(one("state: down").up, false);
+  EXPECT_EQ(set(one("rate: 1Gbps")), "rate ");
+  EXPECT_EQ(one("rate: 1Gbps").rate, 1_Gbps);
+  EXPECT_EQ(set(one("delay: 9us")), "delay ");
+  EXPECT_EQ(one("delay: 9us").delay, 9_us);
+  EXPECT_EQ(set(one("loss: 0")), "loss loses ");
+  EXPECT_EQ(one("loss: 0.25").loss, 0.25);
+  EXPECT_EQ(set(one("bit_errors: 0")), "bit_errors loses ");
+  EXPECT_EQ(one("bit_errors: 0.01").bit_errors, 0.01);
+  EXPECT_EQ(set(one("lose_every: 0")), "lose_every loses ");
+  EXPECT_EQ(one("lose_every: 7").lose_every, 7);
+  const LinkEvent bursts = one("bursts: {to_bad: 0.25, to_good: 0.5, bad: 0.75}");
+  EXPECT_EQ(set(bursts), "bursts loses ");
+  EXPECT_EQ(bursts.bursts->to_bad, 0.25);
+  EXPECT_EQ(bursts.bursts->to_good, 0.5);
+  EXPECT_EQ(bursts.bursts->bad, 0.75);
+  EXPECT_EQ(one("bursts: {to_bad: 0}").bursts->to_good, 1);
+  EXPECT_EQ(one("bursts: {to_bad: 0}").bursts->bad, 1);
+  EXPECT_TRUE(one("state: down, silent: true").silent);
+  EXPECT_FALSE(one("state: down").silent);
+  EXPECT_TRUE(one("loss: 0.5").concerns_up());
+  EXPECT_TRUE(one("loss: 0.5").concerns_down());
+  EXPECT_TRUE(one("loss: 0.5, direction: up").concerns_up());
+  EXPECT_FALSE(one("loss: 0.5, direction: up").concerns_down());
+  EXPECT_FALSE(one("loss: 0.5, direction: down").concerns_up());
+  EXPECT_TRUE(one("loss: 0.5, direction: down").concerns_down());
+}
+
+TEST(ScheduleResolveTest, AShareOfTheLinksIsDrawnBySeedAndEntry) {
+  const std::string half = "{at: 0ps, share_of_links: 0.5, loss: 0.5";
+  std::set<std::string> drawn;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    const auto events = Links({half + ", keep_connected: false}"}, seed);
+    ASSERT_EQ(events.size(), 2u);
+    for (const LinkEvent& event : events) EXPECT_GE(event.link, 4u);
+    drawn.insert(Describe(events));
+    // Leaf 0 has links 4 and 5, leaf 1 has 6 and 7, and one spine must keep both of its links.
+    const std::string kept = Describe(Links({half + "}"}, seed));
+    EXPECT_TRUE(kept == "0:4 loss 50; 0:6 loss 50; " || kept == "0:5 loss 50; 0:7 loss 50; " ||
+                std::ranges::count(kept, ';') == 1)
+        << kept;
+  }
+  EXPECT_EQ(drawn.size(), 6u) << "all pairs of four links";
+  EXPECT_EQ(Links({"{at: 0ps, share_of_links: 0, links: [leaf0-spine0], loss: 1}"}).size(), 1u);
+  EXPECT_EQ(Links({"{at: 0ps, share_of_links: 1, keep_connected: false, loss: 1}"}).size(), 4u);
+  EXPECT_EQ(Links({"{at: 0ps, share_of_links: 1, keep_connected: false, links: [host0-leaf0], "
+                   "random_links: 2, loss: 1}"})
+                .size(),
+            5u)
+      << "each link once";
+  std::set<std::string> of_entries;
+  for (size_t entry = 0; entry < 20; ++entry) {
+    std::vector<std::string> entries(entry + 1, "{at: 0ps, switches: [spine0], drop: 0.5}");
+    entries.back() = half + ", keep_connected: false}";
+    of_entries.insert(Describe(Links(entries)));
+  }
+  EXPECT_GT(of_entries.size(), 3u);
+}
+
+TEST(ScheduleResolveTest, FaultsAreInTheOrderOfTimeAndThenAsTheyAreListed) {
+  std::string order;
+  for (const SwitchEvent& event :
+       Faults({"{at: 5us, switches: [spine1, leaf0], drop: 0.5}",
+               "{at: 2us, switches: [leaf1], blackhole: {to: [0]}}",
+               "{at: 5us, switches: [spine0], drop: 0, blackhole: {from: [1]}}"})) {
+    order += std::to_string((event.at - Time{}).ps / 1'000'000) + ":" + std::to_string(event.id) +
+             (event.drop ? " drop" : "") + (event.blackhole ? " hole" : "") + "; ";
+  }
+  EXPECT_EQ(order, "2:1 hole; 5:3 drop; 5:0 drop; 5:2 drop hole; ");
+}
+
+TEST(ScheduleResolveTest, ABlackholeTakesAllThatItsSettingsDoNotExclude) {
+  const Blackhole hole =
+      *Faults({"{at: 0ps, switches: [leaf0], blackhole: {from: [2]}}"})[0].blackhole;
+  EXPECT_EQ(hole.pairs, Blackhole::kAll);
+  EXPECT_EQ(hole.hash_from, 0u);
+  EXPECT_EQ(hole.hash_to, Blackhole::kAll);
+  EXPECT_TRUE(hole.to.empty());
+  EXPECT_TRUE(hole.in_ports.empty());
+  EXPECT_EQ(hole.until, kNever);
+}
+
+// --- What is refused when the network is known ---
+
+std::string RefusedIn(const std::vector<std::string>& entries) {
+  Diagnostics diagnostics;
+  Resolve(Changes(entries), 1, "schedule", SmallFabric(), diagnostics);
+  ResolveFaults(Changes(entries), 1, "schedule", SmallFabric(), diagnostics);
+  return diagnostics.ok() ? "" : diagnostics.Report();
+}
+
+void ExpectRefused(const std::string& entry, const std::string& message) {
+  const std::string refused = RefusedIn({entry});
+  EXPECT_NE(refused.find("schedule[0]" + message), std::string::npos) << entry << ": " << refused;
+}
+
+// The links of the topology have 10 Gbps and 1 us.
+TEST(ScheduleResolveTest, NoChangeMakesALinkBetter) {
+  const std::string at = "{at: 0ps, links: [leaf0-spine0], ";
+  for (const char* fine : {"rate: 10Gbps}", "rate: 1Mbps}", "delay: 1us}", "delay: 1s}"}) {
+    EXPECT_EQ(RefusedIn({at + fine}), "") << fine;
+  }
+  ExpectRefused(at + "rate: 10000000001bps}",
+                ".rate: leaf0-spine0 has 10Gbps in the topology, and a change must not make a link "
+                "better");
+  ExpectRefused(at + "delay: 999999ps}", ".delay: leaf0-spine0 has 1us in the topology");
+}
+
+// The slower direction of a link counts, and the longer one.
+TEST(ScheduleResolveTest, NoChangeMakesADirectionOfALinkBetter) {
+  for (const bool a_is_worse : {false, true}) {
+    Graph graph = SmallFabric();
+    (a_is_worse ? graph.links[4].a_to_b : graph.links[4].b_to_a) = {4_Gbps, 3_us};
+    const auto refused = [&](const std::string& setting) {
+      Diagnostics diagnostics;
+      Resolve(Changes({"{at: 0ps, links: [leaf0-spine0], " + setting + "}"}), 1, "schedule", graph,
+              diagnostics);
+      return !diagnostics.ok();
+    };
+    EXPECT_FALSE(refused("rate: 4Gbps"));
+    EXPECT_TRUE(refused("rate: 5Gbps"));
+    EXPECT_FALSE(refused("delay: 3us"));
+    EXPECT_TRUE(refused("delay: 2us"));
+  }
+}
+
+// Hosts do not count packets, nor bits: only switches lose packets in patterns.
+TEST(ScheduleResolveTest, PatternsOfLossNeedASwitchThatReceives) {
+  const std::pair<std::string, std::string> patterns[] = {{"bit_errors", "bit_errors: 0.001"},
+                                                          {"lose_every", "lose_every: 5"},
+                                                          {"bursts", "bursts: {to_bad: 0.1}"}};
+  for (const auto& [key, pattern] : patterns) {
+    const std::string end = ", " + pattern + "}";
+    EXPECT_EQ(RefusedIn({"{at: 0ps, links: [leaf0-spine0]" + end}), "");
+    EXPECT_EQ(RefusedIn({"{at: 0ps, links: [leaf0-spine0], direction: down" + end}), "");
+    EXPECT_EQ(RefusedIn({"{at: 0ps, links: [host1-leaf0], direction: up" + end}), "");
+    const std::string message = "." + key + ": packets over host1-leaf0 arrive at a host; use loss";
+    ExpectRefused("{at: 0ps, links: [host1-leaf0]" + end, message);
+    ExpectRefused("{at: 0ps, links: [host1-leaf0], direction: down" + end, message);
+  }
+  EXPECT_EQ(RefusedIn({"{at: 0ps, links: [host1-leaf0], loss: 0.1}"}), "");
+  // A custom topology may list the ends of a link the other way round.
+  Graph graph = SmallFabric();
+  std::swap(graph.links[1].a, graph.links[1].b);
+  for (const auto& [direction, refused] :
+       {std::pair("both", true), std::pair("up", true), std::pair("down", false)}) {
+    Diagnostics diagnostics;
+    Resolve(Changes({std::string("{at: 0ps, links: [host1-leaf0], lose_every: 5, direction: ") +
+                     direction + "}"}),
+            1, "schedule", graph, diagnostics);
+    EXPECT_EQ(!diagnostics.ok(), refused) << direction;
+  }
+}
+
+TEST(ScheduleResolveTest, ABlackholeNamesHostsAndLinksThatExist) {
+  const std::string at = "{at: 0ps, switches: [leaf0, spine1], blackhole: ";
+  EXPECT_EQ(RefusedIn({at + "{from: [3], to: [0]}}"}), "");
+  ExpectRefused(at + "{from: [3, 4]}}", ".blackhole.from[1]: there is no host 4; hosts are 0 to 3");
+  ExpectRefused(at + "{to: [9, 3]}}", ".blackhole.to[0]: there is no host 9; hosts are 0 to 3");
+  ExpectRefused(at + "{links: [leaf0-spine9]}}", ".blackhole.links[0]: no link is called");
+  EXPECT_EQ(RefusedIn({at + "{links: [leaf0-spine1]}}"}), "") << "it leads to both";
+  ExpectRefused(
+      at + "{links: [leaf0-spine0]}}",
+      ".blackhole.links: none of these links leads to spine1, so no packet arrives there");
+  ExpectRefused(at + "{links: [leaf1-spine1]}}",
+                ".blackhole.links: none of these links leads to leaf0");
+}
+
+TEST(ScheduleResolveTest, EntriesNameSwitchesThatExist) {
+  ExpectRefused("{at: 0ps, switches: [leaf0, leaf7], loss: 0.1}",
+                ".switches[1]: no switch with links is called \"leaf7\"");
+  ExpectRefused("{at: 0ps, switches: [leaf7], drop: 0.1}",
+                ".switches[0]: no switch with links is called \"leaf7\"");
+  EXPECT_EQ(RefusedIn({"{at: 0ps, random_switches: 2, drop: 0.1}"}), "");
+  ExpectRefused("{at: 0ps, random_switches: 3, drop: 0.1}",
+                ".random_switches: 3 are to be chosen, but there are only 2");
+  EXPECT_EQ(RefusedIn({"{at: 0ps, random_links: 4, loss: 0.1}"}), "");
+  ExpectRefused("{at: 0ps, random_links: 5, loss: 0.1}",
+                ".random_links: 5 are to be chosen, but there are only 4");
+}
+
+// --- Limits ---
+
+TEST(ScheduledChangeTest, EachSettingHasItsLimits) {
+  const std::string at = "{at: 0ps, links: [x], ";
+  const std::string spine = "{at: 0ps, switches: [x], ";
+  ExpectLimits<ScheduledChange>({
+      {"{links: [x], state: up, at: %}", "0ps", "-1ps"},
+      {"{links: [x], state: up, at: %}", "1000000s", "1000000000000000001ps"},
+      {at + "state: up, random_links: %}", "0", "-1"},
+      {at + "state: up, random_switches: %}", "0", "-1"},
+      {at + "state: up, share_of_links: %}", "0", "-0.01"},
+      {at + "state: up, share_of_links: %}", "1", "1.01"},
+      {at + "rate: %}", "1Mbps", "999999bps"},
+      {at + "rate: %}", "10Tbps", "10000000000001bps"},
+      {at + "delay: %}", "1ps", "0ps"},
+      {at + "delay: %}", "1s", "1000000000001ps"},
+      {at + "loss: %}", "0", "-0.01"},
+      {at + "loss: %}", "1", "1.01"},
+      {at + "bit_errors: %}", "0", "-0.01"},
+      {at + "bit_errors: %}", "0.1", "0.101"},
+      {at + "lose_every: %}", "0", "-1"},
+      {at + "bursts: {to_bad: %}}", "0", "-0.01"},
+      {at + "bursts: {to_bad: %}}", "1", "1.01"},
+      {at + "bursts: {to_bad: 1, to_good: %}}", "0.001", "0"},
+      {at + "bursts: {to_bad: 1, to_good: %}}", "1", "1.01"},
+      {at + "bursts: {to_bad: 1, bad: %}}", "0.001", "0"},
+      {at + "bursts: {to_bad: 1, bad: %}}", "1", "1.01"},
+      {at + "flap: {down: 1s, up: 1s, until: 9s, jitter: %}}", "0", "-0.01"},
+      {at + "flap: {down: 1s, up: 1s, until: 9s, jitter: %}}", "0.9", "0.91"},
+      {at + "flap: {down: %, up: 1s, until: 9s}}", "1ps", "-1ps"},
+      {at + "flap: {down: %, up: 1s, until: 9s}}", "1000s", "1000000000000001ps"},
+      {at + "flap: {down: 1s, up: %, until: 9s}}", "1ps", "-1ps"},
+      {at + "flap: {down: 1s, up: %, until: 9s}}", "1000s", "1000000000000001ps"},
+      {at + "flap: {down: 1s, up: 1s, until: %}}", "1ps", "-1ps"},
+      {at + "flap: {down: 9s, up: 9s, until: %}}", "1000000s", "1000000000000000001ps"},
+      {spine + "drop: %}", "0", "-0.01"},
+      {spine + "drop: %}", "1", "1.01"},
+      {spine + "blackhole: {from: [%]}}", "0", "-1"},
+      {spine + "blackhole: {to: [%]}}", "0", "-1"},
+      {spine + "blackhole: {share_of_pairs: %}}", "0.001", "0"},
+      {spine + "blackhole: {from: [1], share_of_pairs: %}}", "1", "1.01"},
+      {spine + "blackhole: {from: [1], hash_from: %}}", "0", "-0.01"},
+      {spine + "blackhole: {hash_to: %}}", "0.001", "-0.01"},
+      {spine + "blackhole: {from: [1], hash_to: %}}", "1", "1.01"},
+      {spine + "blackhole: {from: [1], until: %}}", "1ps", "0ps"},
+      {spine + "blackhole: {from: [1], until: %}}", "1000000s", "1000000000000000001ps"},
+  });
+}
+
+TEST(ScheduledChangeTest, RefusesWhatDoesNotGoTogether) {
+  const std::string at = "{at: 5us, links: [x], ";
+  const std::string spine = "{at: 5us, switches: [x], ";
+  const std::string nothing = "nothing changes";
+  ExpectClashes<ScheduledChange>({
+      {"{links: [x], loss: 0}", "at", ""},
+      {"{at: 5us, loss: 0}", "links", "names no link"},
+      {"{at: 5us, random_links: 0, random_switches: 0, loss: 0}", "links", "names no link"},
+      {at + "state: up, flap: {down: 1us, up: 1us, until: 9us}}", "state", "remove state or flap"},
+      {at + "flap: {down: 1us, up: 1us, until: 5us}}", "flap", "ends when it begins"},
+      {at + "flap: {down: 1us, up: 1us}}", "flap", "ends when it begins"},
+      {at + "flap: {down: 1us, until: 9us}}", "flap.up", "how long the link is up"},
+      // A million times 2 ps are 2 us.
+      {"{at: 0ps, links: [x], flap: {down: 1ps, up: 1ps, until: 2us}}", "flap.until",
+       "more than a million times"},
+      {at + "loss: 0, silent: true}", "silent", "only state and flap"},
+      {at + "rate: 1Gbps, direction: up}", "direction", "change in both directions"},
+      {at + "delay: 1us, direction: down}", "direction", "change in both directions"},
+      {"{at: 5us, links: [x]}", "state", nothing},
+      {at + "flap: {up: 1us, until: 9us}}", "state", nothing},
+      {at + "bursts: {to_good: 0.5}}", "state", nothing},
+      {spine + "drop: 0, loss: 0}", "drop", "make two entries"},
+      {spine + "blackhole: {to: [1]}, state: up}", "blackhole", "make two entries"},
+      {spine + "blackhole: {until: 9us}}", "blackhole.until", "no packet falls into it"},
+      {"{at: 5us, links: [x], switches: [y], drop: 0}", "links", "blackhole.links"},
+      {"{at: 5us, random_links: 1, switches: [y], drop: 0}", "random_links", "blackhole.links"},
+      {"{at: 5us, share_of_links: 0.5, switches: [y], drop: 0}", "share_of_links",
+       "blackhole.links"},
+      {spine + "blackhole: {hash_from: 0.5, hash_to: 0.5}}", "blackhole.hash_to",
+       "not above hash_from"},
+      {spine + "blackhole: {to: [1], until: 5us}}", "blackhole", "ends when it begins"},
+      {spine + "blackhole: {to: [1], until: 4us}}", "blackhole", "ends when it begins"},
+  });
+  for (const std::string& fine :
+       {at + "flap: {down: 1us, up: 1us, until: 6us}}", at + "state: up, silent: true}",
+        at + "silent: true, flap: {down: 1us, up: 1us, until: 6us}}",
+        "{at: 0ps, links: [x], flap: {down: 1ps, up: 1ps, until: 1999999ps}}"s,
+        at + "loss: 0, direction: up}", at + "rate: 1Gbps, direction: both}",
+        "{at: 5us, random_links: 1, loss: 0}"s, "{at: 5us, random_switches: 1, loss: 0}"s,
+        "{at: 5us, random_switches: 1, drop: 0}"s, "{at: 5us, share_of_links: 0, loss: 0}"s,
+        spine + "loss: 0}", spine + "drop: 0, blackhole: {to: [1]}}",
+        spine + "blackhole: {to: [1], until: 5000001ps}}",
+        spine + "blackhole: {hash_from: 0.5, hash_to: 0.501}}", at + "bursts: {to_bad: 0}}",
+        at + "lose_every: 0}", at + "bit_errors: 0}"}) {
+    EXPECT_EQ(MistakesIn<ScheduledChange>(fine), "") << fine;
+  }
 }
 
 }  // namespace heddle::schedule_test

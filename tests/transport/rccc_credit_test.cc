@@ -200,6 +200,38 @@ TEST(UetFabricRateTest, ManyMarksTakeHalfOfTheirExcess) {
   EXPECT_FALSE(fabric.is_at_rest());
 }
 
+// Three marks in five packets are an average of exactly 0.3, which is allowed: the rate grows.
+TEST(UetFabricRateTest, AnAverageOfThreeTenthsIsNoCongestion) {
+  UetFabricRate fabric;
+  for (int i = 0; i < 3; ++i) fabric.OnArrival(Arriving(0));
+  fabric.OnArrival(Arriving(Packet::kTrimmed));
+  fabric.EndPeriod();
+  EXPECT_NEAR(fabric.rate(), 0.75, 1e-12);
+  for (int i = 0; i < 5; ++i) fabric.OnArrival(Arriving(i < 3 ? Packet::kCe : 0));
+  fabric.EndPeriod();
+  EXPECT_NEAR(fabric.rate(), 0.76, 1e-12);
+}
+
+// Steps double up to 1.28, and begin again after congestion.
+TEST(UetFabricRateTest, StepsBeginAgainAfterCongestion) {
+  UetFabricRate fabric;
+  const auto period = [&](int trimmed, int whole) {
+    for (int i = 0; i < trimmed; ++i) fabric.OnArrival(Arriving(Packet::kTrimmed));
+    for (int i = 0; i < whole; ++i) fabric.OnArrival(Arriving(0));
+    fabric.EndPeriod();
+    return fabric.rate();
+  };
+  EXPECT_NEAR(period(5, 5), 0.5, 1e-12);
+  EXPECT_NEAR(period(0, 5), 0.51, 1e-12);
+  EXPECT_NEAR(period(0, 5), 0.53, 1e-12);
+  EXPECT_NEAR(period(1, 9), 0.43, 1e-12);
+  EXPECT_NEAR(period(0, 5), 0.44, 1e-12);
+  EXPECT_NEAR(period(0, 0), 0.46, 1e-12) << "a period without packets is one without congestion";
+  for (int i = 0; i < 40; ++i) period(0, 1);
+  EXPECT_EQ(fabric.rate(), 1);
+  EXPECT_FALSE(period(1, 99) == 1);
+}
+
 TEST(UetFabricRateTest, NeverLeavesOneHundredthToOne) {
   UetFabricRate fabric;
   fabric.OnArrival(Arriving(Packet::kTrimmed));

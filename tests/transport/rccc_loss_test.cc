@@ -4,14 +4,18 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/random.h"
 #include "tests/support/lab.h"
 #include "tests/support/rccc_kit.h"
 #include "tests/support/scripted_policy.h"
 #include "tests/support/stress.h"
+#include "transport/uet_credit.h"
 
 namespace heddle::rccc_loss_test {
 
@@ -110,6 +114,92 @@ TEST(RcccStressTest, EndsEveryFlowWithItsCountsInAgreement) {
   Stress(60, RandomTransport, [](const Packet& packet) {
     return packet.kind == PacketKind::kData && packet.Has(Packet::kEct);
   });
+}
+
+// --- Requests to send ---
+
+// A request to send, as switch 0 sees it.
+struct Request {
+  Time at;
+  uint32_t wish;
+  int64_t data_before;  // Bytes of data that passed.
+};
+
+// All pulls but some are lost. A flow of 25 packets and one of 414 bytes begins with its first
+// window of credit; the first ACK takes the rest away.
+std::vector<Request> RequestsOf(const std::string& settings, int64_t lost_pulls, int64_t skip = 0) {
+  std::vector<Request> requests;
+  int64_t data = 0;
+  Lab lab({.graph = Star(2, kLink),
+           .transport = "{kind: uet, framing: uet_htsim, receiver: rccc, rto: 20us, rccc: "
+                        "{quantum: 1B, pull: 4096}, " +
+                        settings + "}",
+           .port = kDeep,
+           .switch_policy = Scripted(
+               {WatchAt(0, Anything(PacketKind::kData),
+                        [&](const SwitchView&, const Packet& packet) { data += packet.bytes; }),
+                WatchAt(0, Anything(PacketKind::kSyn),
+                        [&](const SwitchView& view, const Packet& packet) {
+                          if (!packet.Has(Packet::kCwr)) return;
+                          requests.push_back({view.now(), PullTarget(packet), data});
+                        }),
+                DropAt(0, Anything(PacketKind::kCnp)).Skip(skip).Times(lost_pulls)})});
+  lab.AddFlow(0, 1, 25 * 4'086 + 350);
+  lab.Run(Time{} + 5_ms);
+  EXPECT_EQ(lab.finished(), lost_pulls < 1'000) << settings;
+  EXPECT_EQ(lab.Record(0).sender.retransmissions, 0);
+  return requests;
+}
+
+constexpr int64_t kAll = 25 * 4'150 + 414;
+
+const std::string kAlone = "cc: none, loss: timeout, ack_bytes: 1B";
+
+// All data that was sent has arrived, and no credit is left. So the wish is what was never sent, in
+// quanta of one byte; with a window, no more than this and a packet.
+TEST(RcccTest, ARequestToSendWishesForWhatWaits) {
+  const std::vector<Request> alone = RequestsOf(kAlone, 1'000'000);
+  ASSERT_GE(alone.size(), 3u);
+  for (const Request& request : alone) {
+    EXPECT_GT(request.data_before, 4'150);
+    EXPECT_EQ(request.wish, kAll - request.data_before);
+  }
+  for (const int64_t window : {9'000, 20'000}) {
+    const std::vector<Request> both = RequestsOf(
+        fmt::format("cc: constant, window: {}B, loss: timeout, ack_bytes: 1B", window), 1'000'000);
+    ASSERT_GE(both.size(), 3u);
+    for (const Request& request : both) EXPECT_EQ(request.wish, window + 4'150);
+  }
+}
+
+// The receiver acknowledges every 16 KB, and so not the last packet that comes before the credit
+// ends. It times out, and the first request wishes for it, too. The answer shows that it has
+// arrived.
+TEST(RcccTest, ARequestToSendWishesForTheRepairThatBroughtItAbout) {
+  const std::vector<Request> requests = RequestsOf("cc: none, loss: timeout", 1'000'000);
+  ASSERT_GE(requests.size(), 3u);
+  EXPECT_EQ(requests[0].wish, kAll - requests[0].data_before + 4'150);
+  for (size_t i = 1; i < requests.size(); ++i) {
+    EXPECT_EQ(requests[i].wish, kAll - requests[i].data_before) << i;
+  }
+}
+
+void ExpectGaps(const std::vector<Request>& requests, size_t first, int64_t timeouts) {
+  ASSERT_GE(requests.size(), first + 7);
+  for (size_t i = first + 1; i < requests.size(); ++i) {
+    // Answers take a round trip of four links, and the time of a few bytes.
+    const Duration between = requests[i].at - requests[i - 1].at;
+    EXPECT_GT(between, 20_us * timeouts + 4_us) << i;
+    EXPECT_LT(between, 20_us * timeouts + 4'100_ns) << i;
+    timeouts = std::min<int64_t>(2 * timeouts, 16);
+  }
+}
+
+// The time from the answer to a request to the next one doubles up to sixteen timeouts of 20 us. A
+// request for a repair does not count.
+TEST(RcccTest, RequestsForCreditAloneComeEverMoreSlowly) {
+  ExpectGaps(RequestsOf(kAlone, 1'000'000), 0, 2);
+  ExpectGaps(RequestsOf("cc: none, loss: timeout", 1'000'000), 0, 1);
 }
 
 }  // namespace heddle::rccc_loss_test

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <ranges>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -342,6 +343,25 @@ TEST(UetTest, ResultsDoNotDependOnThreads) {
     for (const int threads : ThreadCounts({2, 3})) {
       EXPECT_EQ(one, AllRecords(balancer, threads)) << balancer;
     }
+  }
+}
+
+// ACKs are hashed as packets from the receiver to the sender, whatever flow had the slot before.
+TEST(UetTest, AcksHaveTheReversedTupleOfTheirFlow) {
+  std::map<FlowId, std::set<uint32_t>> hashes;
+  const auto note = [&](const SwitchView&, const Packet& ack) {
+    hashes[ack.flow].insert(ack.tuple_hash);
+  };
+  Lab lab({.graph = Line(2, {100_Gbps, 1_us}),
+           .transport = "{kind: uet}",
+           .switch_policy = Scripted({WatchAt(0, Anything(PacketKind::kAck), note)})});
+  for (int64_t flow = 0; flow < 3; ++flow) lab.AddFlow(0, 1, 50'000, Time{} + 1_ms * flow);
+  lab.Run();
+  ASSERT_TRUE(lab.finished());
+  for (FlowId flow = 0; flow < 3; ++flow) {
+    const FlowSpec& spec = lab.Record(flow).spec;
+    const uint32_t hash = TupleHash(spec.dst, spec.src, spec.dport, spec.sport);
+    EXPECT_EQ(hashes[flow], std::set<uint32_t>{hash}) << flow;
   }
 }
 
