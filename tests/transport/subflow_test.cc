@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -67,6 +68,7 @@ class PenaltyModel final : public HostPolicy {
       Check(i);
     }
     its.data.push_back(data);
+    due_since_.reset();
     NoteDue(view.now());
   }
 
@@ -131,15 +133,16 @@ class PenaltyModel final : public HostPolicy {
     EXPECT_DOUBLE_EQ(Tcp(subflow).window().ssthresh, subflows_[subflow].ssthresh);
   }
 
-  // While new data waits, a subflow that may send what the buffer waits for does so as soon as the
-  // NIC is free.
+  // A subflow whose window has room sends new data that the buffer has room for, or while new data
+  // waits what a full buffer waits for, as soon as the NIC is free: whichever ACK let it.
   void NoteDue(Time now) {
-    const bool is_full = next_ >= una_ + buffer_ && next_ < segments_ && !unblocked_.contains(una_);
+    const bool is_full = next_ >= una_ + buffer_;
     bool may = false;
-    for (uint32_t i = 0; is_full && i < subflows_.size(); ++i) {
+    for (uint32_t i = 0; next_ < segments_ && i < subflows_.size(); ++i) {
       const auto flight = subflows_[i].data.size() - subflows_[i].una;
       const bool has_room = static_cast<double>(flight + 1) * kMss <= subflows_[i].cwnd;
-      may = may || (has_room && !subflows_[i].Holds(una_));
+      const bool may_repeat = !unblocked_.contains(una_) && !subflows_[i].Holds(una_);
+      may = may || (has_room && (!is_full || may_repeat));
     }
     if (!may) {
       due_since_.reset();
@@ -211,6 +214,65 @@ TEST(FullBufferTest, HalvesTheWindowsOfTheSubflowsThatHoldItUp) {
   EXPECT_GT(at_the_least, 0);
 }
 
+// The receive buffer is the connection's. ACKs of the second subflow get lost, but those of the
+// first report its data too, so it sends all that its own window holds. A round trip takes fewer
+// packets than the buffer holds, so it is never full.
+TEST(FullBufferTest, LimitsTheConnectionAndNoSubflow) {
+  const auto sent_by_the_second = [](const std::string& rest) {
+    int64_t packets = 0;
+    const auto count = [&](const SwitchView&, const Packet&) { ++packets; };
+    Lab lab({.graph = Line(4, kLink),
+             .transport = "{kind: mptcp, subflows: 2, iw: 30, " + rest + "}",
+             .switch_policy = Scripted({WatchAt(0, AllData(SubflowId(0, 1)), count),
+                                        DropAt(2, AllAcks(SubflowId(0, 1)))})});
+    lab.AddFlow(0, 1, 300 * kMss);
+    lab.Run(Time{} + 1_s);
+    EXPECT_TRUE(lab.finished());
+    EXPECT_EQ(lab.Record(0).sender.timeouts, 0);
+    return packets;
+  };
+  EXPECT_EQ(sent_by_the_second("rwnd: 20"), 30);
+  EXPECT_EQ(sent_by_the_second("rwnd: 20, max_cwnd: 25"), 25);
+  EXPECT_EQ(sent_by_the_second("max_cwnd: 1"), 1);
+}
+
+// --- Pauses ---
+
+// Times in which subflows wait for pauses, told as each of them ends. Where they overlap, the time
+// counts once.
+TEST(SubflowPauseTest, TimeInWhichSeveralSubflowsWaitCountsOnce) {
+  struct Wait {
+    uint32_t subflow;
+    Duration from;
+    Duration to;
+  };
+  const auto counted = [](const std::vector<Wait>& waits) {
+    Lab lab({.graph = Line(4, kLink), .transport = "{kind: mptcp, subflows: 3}"});
+    lab.AddFlow(0, 1, 400 * kMss);
+    lab.SampleEvery(1_us, [&](Time now) {
+      for (const Wait& wait : waits) {
+        if (now != Time{} + wait.to) continue;
+        lab.network().host(0).transport().AddBlocked(SubflowId(0, wait.subflow),
+                                                     wait.to - wait.from);
+      }
+    });
+    lab.Run();
+    return lab.Record(0).sender.pause_blocked;
+  };
+  // The host's clock may stand at the event before, a packet time ago.
+  const auto expect = [&](const std::vector<Wait>& waits, int64_t microseconds) {
+    EXPECT_NEAR(Microseconds(counted(waits)), static_cast<double>(microseconds), 0.3);
+  };
+  expect({{0, 10_us, 20_us}}, 10);
+  expect({{0, 10_us, 20_us}, {1, 20_us, 25_us}}, 15);
+  expect({{0, 10_us, 20_us}, {1, 22_us, 25_us}, {2, 22_us, 25_us}}, 13);
+  expect({{0, 10_us, 20_us}, {1, 15_us, 25_us}, {2, 19_us, 25_us}}, 15);
+  expect({{0, 10_us, 20_us}, {1, 5_us, 20_us}, {2, 2_us, 20_us}}, 18);
+  expect({{0, 10_us, 20_us}, {1, 5_us, 25_us}, {2, 8_us, 30_us}}, 25);
+  expect({{0, 10_us, 20_us}, {1, 5_us, 25_us}, {0, 3_us, 31_us}}, 28);
+  expect({{0, 10_us, 20_us}, {1, 15_us, 25_us}, {0, 5_us, 26_us}, {2, 30_us, 31_us}}, 22);
+}
+
 // --- The end of the connection ---
 
 // Every segment goes over both subflows. The second one has lost segment 8, and its segment 9 is
@@ -256,6 +318,102 @@ TEST(SubflowEndTest, SendsNothingAfterTheEndOfItsConnection) {
       EXPECT_LE(last, lab.Record(0).sender.done);
     }
   }
+}
+
+// --- What packets and settings carry ---
+
+// The number of 32 bits travels in two fields of 16; the first two SACK blocks stay as they are.
+TEST(DataNumberTest, HasAllThe32Bits) {
+  for (const uint32_t number : {0u, 1u, 0xffffu, 0x10000u, 0x12345678u, 0xffff0000u, ~0u}) {
+    Packet data;
+    SetDataNumber(data, number);
+    EXPECT_EQ(DataNumber(data), number);
+    EXPECT_EQ(data.data.waited[0], number & 0xffff);
+    EXPECT_EQ(data.data.waited[1], number >> 16);
+    Packet ack;
+    ack.ack.sack = {SackBlock{1, 2}, SackBlock{3, 4}, SackBlock{}};
+    SetDataAck(ack, number);
+    EXPECT_EQ(DataAck(ack), number);
+    EXPECT_EQ(ack.ack.sack[0].start, 1);
+    EXPECT_EQ(ack.ack.sack[0].length, 2);
+    EXPECT_EQ(ack.ack.sack[1].start, 3);
+    EXPECT_EQ(ack.ack.sack[1].length, 4);
+  }
+}
+
+// The subflow that sprays is a NewReno without any option that needs SACK, whatever the others are.
+TEST(SprayPhaseTest, TheFirstSubflowHasNoOptionThatNeedsSack) {
+  TcpSettings others;
+  others.loss = TcpSettings::Loss::kRack;
+  others.undo = TcpSettings::Undo::kDsack;
+  others.tlp = others.rescue = others.prr = others.reordering_adapt = true;
+  others.iw = 7;
+  others.rwnd = 9;
+  others.min_rto = 3_ms;
+  EXPECT_TRUE(others.extended());
+  const TcpSettings first = SprayPhase::FirstOf(others);
+  EXPECT_FALSE(first.extended());
+  EXPECT_EQ(first.recovery, TcpSettings::Recovery::kNewReno);
+  EXPECT_EQ(first.loss, TcpSettings::Loss::kDupAcks);
+  EXPECT_EQ(first.undo, TcpSettings::Undo::kNone);
+  EXPECT_FALSE(first.tlp || first.rescue || first.prr || first.reordering_adapt);
+  EXPECT_EQ(first.iw, 7);
+  EXPECT_EQ(first.rwnd, 9);
+  EXPECT_EQ(first.min_rto, 3_ms);
+}
+
+// Each option alone needs the state of the extensions.
+TEST(TcpSettingsTest, EachOptionMakesAFlowExtended) {
+  EXPECT_FALSE(TcpSettings().extended());
+  for (bool TcpSettings::*option : {&TcpSettings::tlp, &TcpSettings::rescue, &TcpSettings::prr,
+                                    &TcpSettings::reordering_adapt}) {
+    TcpSettings settings;
+    settings.*option = true;
+    EXPECT_TRUE(settings.extended());
+  }
+  TcpSettings rack;
+  rack.loss = TcpSettings::Loss::kRack;
+  EXPECT_TRUE(rack.extended());
+  TcpSettings undo;
+  undo.undo = TcpSettings::Undo::kDsack;
+  EXPECT_TRUE(undo.extended());
+}
+
+// --- Paths ---
+
+// A path that several subflows took counts once.
+TEST(SubflowPathsTest, AreThoseOfAllSubflowsTogether) {
+  class Noting final : public HostPolicy {
+   public:
+    explicit Noting(std::map<FlowId, std::set<uint16_t>>& taken) : taken_(taken) {}
+    void OnData(HostView&, const Packet& packet) override {
+      taken_[ConnectionOf(packet.flow)].insert(packet.taken);
+    }
+    size_t StateBytes() const override { return 0; }
+
+   private:
+    std::map<FlowId, std::set<uint16_t>>& taken_;
+  };
+  std::map<FlowId, std::set<uint16_t>> taken;
+  Lab lab({.graph = LeafSpineFrom(
+               "{leaves: 2, spines: 8, hosts_per_leaf: 1, host_link: {rate: 10Gbps, delay: 1us}, "
+               "fabric_link: {rate: 10Gbps, delay: 1us}}"),
+           .transport = "{kind: mptcp, subflows: 3}",
+           .host_policy = [&](HostId host) -> HostPolicyPtr {
+             if (host == 0) return nullptr;
+             return std::make_unique<Noting>(taken);
+           }});
+  for (int i = 0; i < 12; ++i) lab.AddFlow(0, 1, 90 * kMss, Time{} + 1_ms * i);
+  lab.Run();
+  bool some_share = false;
+  bool some_spare_the_first = false;
+  for (FlowId flow = 0; flow < 12; ++flow) {
+    EXPECT_EQ(lab.Record(flow).receiver.paths_used, static_cast<int>(taken[flow].size()));
+    some_share = some_share || taken[flow].size() < 3;
+    some_spare_the_first = some_spare_the_first || !taken[flow].contains(0);
+  }
+  EXPECT_TRUE(some_share);
+  EXPECT_TRUE(some_spare_the_first);
 }
 
 }  // namespace heddle::subflow_test
