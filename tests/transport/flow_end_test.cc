@@ -8,11 +8,14 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/ring.h"
 #include "core/subflow_id.h"
+#include "fabric/application.h"
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 #include "transport/judge.h"
@@ -138,6 +141,100 @@ TEST(SlotTest, MemoryOfAReceiverIsThatOfWhatLiesBeyondAHole) {
     return lab.network().host(1).transport().memory_bytes();
   };
   EXPECT_EQ(memory(6'000), memory(1'000));
+}
+
+// --- What the application hears ---
+
+struct Heard {
+  std::vector<Time> received;
+  std::vector<Time> handed;
+  std::vector<Time> acked;
+  std::vector<Time> closed;
+};
+
+class Listening final : public Application {
+ public:
+  Listening(Heard& heard, const Host& host) : heard_(heard), host_(host) {}
+  void OnReceived(FlowId) override { heard_.received.push_back(host_.now()); }
+  void OnHanded(FlowId) override { heard_.handed.push_back(host_.now()); }
+  void OnAcked(FlowId) override { heard_.acked.push_back(host_.now()); }
+  void OnClosed(FlowId) override { heard_.closed.push_back(host_.now()); }
+  void OnTimer(uint64_t) override {}
+  void OnNews(const News&) override {}
+  std::optional<FlowSpec> Expect(FlowId) override { return std::nullopt; }
+
+ private:
+  Heard& heard_;
+  const Host& host_;
+};
+
+// The message of flow 0 is received, handed to the NIC, acknowledged and closed once, whatever gets
+// lost. It is handed when the first copy of its last byte leaves.
+TEST(ApplicationTest, HearsOfEachStepOfAMessageOnce) {
+  for (const std::string& transport : kTransports) {
+    const bool is_tcp = transport.find("mptcp") == std::string::npos;
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+      SCOPED_TRACE(fmt::format("{}, seed {}", transport, seed));
+      std::optional<Time> last;
+      const auto note_last = [&](const SwitchView&, const Packet& p) {
+        const bool is_shorter = p.data.payload == 777;
+        if (is_shorter && (!last || p.sent < *last)) last = p.sent;
+      };
+      const auto data = Anything(PacketKind::kData);
+      Lab lab({.graph = Line(4, {10_Gbps, 1_us}),
+               .transport = transport,
+               .switch_policy =
+                   Scripted({WatchAt(0, data, note_last),
+                             DropAt(0, WithProbability(seed == 0 ? 0.0 : 0.05, seed, data))})});
+      Heard at_sender;
+      Heard at_receiver;
+      Host& sender = lab.network().host(0);
+      Host& receiver = lab.network().host(1);
+      sender.SetApplication(std::make_unique<Listening>(at_sender, sender), 1);
+      receiver.SetApplication(std::make_unique<Listening>(at_receiver, receiver), 1);
+      const int64_t mss = transport.find("timestamps") != std::string::npos ? 1'448 : 1'460;
+      lab.AddFlow(0, 1, 99 * (is_tcp ? mss : 1'440) + 777);
+      lab.Run(Time{} + 1_s);
+      ASSERT_TRUE(lab.finished());
+      const FlowRecord& record = lab.Record(0);
+      ASSERT_TRUE(last);
+      EXPECT_EQ(at_sender.handed, std::vector{*last});
+      EXPECT_EQ(at_sender.acked, std::vector{record.sender.done});
+      EXPECT_EQ(at_receiver.received, std::vector{record.receiver.done});
+      EXPECT_EQ(at_receiver.closed.size(), 1u);
+      EXPECT_GT(at_receiver.closed[0], record.receiver.done);
+      EXPECT_TRUE(at_sender.received.empty() && at_sender.closed.empty());
+      EXPECT_TRUE(at_receiver.handed.empty() && at_receiver.acked.empty());
+      EXPECT_GE(record.sender.done, record.receiver.done);
+    }
+  }
+}
+
+// --- Proportional rate reduction ---
+
+// RFC 6937: the window is ssthresh when a recovery ends. From then on it grows as usual.
+TEST(PrrEndTest, TheWindowGrowsAgainAfterTheRecovery) {
+  Lab lab({.graph = Line(4, {10_Gbps, 10_us}),
+           .transport = "{kind: tcp, iw: 40, prr: true}",
+           .switch_policy = Scripted({DropAt(0, Data(0, 60)).Times(1)})});
+  lab.AddFlow(0, 1, 600 * 1'460);
+  double before = 0;
+  int samples = 0;
+  lab.SampleEvery(1_us, [&](Time now) {
+    const TcpSender* sender = lab.Sender(0);
+    if (sender == nullptr || sender->done() || now < Time{} + 150_us) return;
+    const CongestionWindow& window = sender->window();
+    if (window.in_recovery || window.cwnd < window.ssthresh || window.ssthresh > 1e9) {
+      EXPECT_EQ(before, 0);
+      return;
+    }
+    EXPECT_GE(window.cwnd, before);
+    before = window.cwnd;
+    ++samples;
+  });
+  lab.Run();
+  EXPECT_EQ(lab.Record(0).sender.fast_retransmits, 1);
+  EXPECT_GT(samples, 100);
 }
 
 // --- Memory of halves of MPTCP ---

@@ -302,8 +302,10 @@ TEST(SubflowPauseTest, TimeInWhichSeveralSubflowsWaitCountsOnce) {
              }});
     pausing->Use(lab);
     lab.AddFlow(0, 1, 100 * kMss);
+    lab.AddFlow(0, 1, 100 * kMss, Time{} + 1_ms);  // In the same slot.
     lab.Run();
     EXPECT_EQ(lab.Record(0).sender.pause_blocked, pausing->Together());
+    EXPECT_EQ(lab.Record(1).sender.pause_blocked, Duration{0});
     EXPECT_GT(pausing->Together(), Duration{0});
   }
 }
