@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -209,6 +210,27 @@ TEST(ResequencedTcpTest, FindsALossLaterByTheTimeout) {
   EXPECT_EQ(flow.sender.timeouts, 0);
   // The third duplicate ACK leaves with the timeout, rather than two packet times after the first.
   EXPECT_EQ(FctRx(flow), 25'803'200_ps + 100_us - 2 * 1'230'400_ps + 2 * 67'200_ps);
+}
+
+// Segment 0 waits in order for more, and segment 2 behind a hole, for longer. Nothing else arrives:
+// each goes up, and is acknowledged, when its own time is over.
+TEST(ResequencedTcpTest, HandsUpWhatWaitsBehindTheFirstThatGoesUp) {
+  std::map<uint32_t, Time> arrived;
+  std::vector<Time> answered;
+  Transfer({WatchAt(2, AllData(0),
+                    [&](const SwitchView& at, const Packet& p) {
+                      arrived.try_emplace(p.seq, at.now());
+                    }),
+            WatchAt(2, AllAcks(0),
+                    [&](const SwitchView& at, const Packet&) { answered.push_back(at.now()); }),
+            DropAt(0, Data(0, 1)).Times(1)},
+           "{kind: tcp, resequencing: {kind: juggler, inseq_timeout: 30us, ofo_timeout: 100us}}",
+           Line(4, {10_Gbps, 1_us}), 3 * 1'460);
+  // To the host and back: two links of 1 us, a packet of 1538 bytes and an ACK of 84.
+  const Duration way = 2_us + 1'230'400_ps + 67'200_ps;
+  ASSERT_GE(answered.size(), 2u);
+  EXPECT_EQ(answered[0], arrived[0] + way + 30_us);
+  EXPECT_EQ(answered[1], arrived[2] + way + 100_us);
 }
 
 struct Seen {

@@ -113,6 +113,26 @@ TEST(SegmentSetTest, ARunDoesNotReachBelowTheFloor) {
   EXPECT_EQ(set.RunAround(191), (std::pair{160u, 192u}));
 }
 
+// Two words: segments 128 to 191 are in the place that those below 64 would have.
+TEST(SegmentSetTest, NothingOfAnotherWordIsSeenBelowTheFloorOrBeyondTheEnd) {
+  for (const uint32_t floor : {64u, 100u, 127u}) {
+    SegmentSet set;
+    PlainSet plain(floor);
+    set.Reset(floor);
+    for (const uint32_t segment : {127u, 130u, 191u}) {
+      set.Insert(segment, segment + 1, [](uint32_t) {});
+      plain.Insert(segment, segment + 1);
+      for (uint32_t first = 0; first < 400; ++first) {
+        uint64_t next = 0;
+        for (uint32_t i = 0; i < 64; ++i) next |= uint64_t{plain.Contains(first + i)} << i;
+        ASSERT_EQ(set.Next64(first), next) << first;
+        ASSERT_EQ(set.Contains(first), plain.Contains(first)) << first;
+      }
+    }
+    EXPECT_EQ(set.memory_bytes(), 2u * 8);
+  }
+}
+
 TEST(SegmentSetTest, StartsAfreshAtAnotherFloor) {
   SegmentSet set;
   set.Insert(3, 9, [](uint32_t) {});
