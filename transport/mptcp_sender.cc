@@ -60,7 +60,7 @@ void MptcpSender::Start(const FlowSpec& spec, uint32_t slot, Host& host,
            shared.tcp.settings.rwnd.has_value();
   done_ = kNever;
   pause_blocked_ = Duration{0};
-  blocked_from_ = blocked_until_ = host.now();
+  blocked_.clear();
   coupling_.windows.clear();
   coupling_.is_stale = true;
   if (!subflows_) subflows_ = std::make_unique<Subflow[]>(shared.subflows());
@@ -362,24 +362,25 @@ FlowState MptcpSender::state() const {
   return state;
 }
 
-// Subflows wait for the same pause together, and it counts once.
+// Subflows wait for the same pause together, and it counts once. A wait on one link may be as long
+// as several on another, so all that is left of them are the intervals that they cover together.
 void MptcpSender::AddBlocked(uint32_t subflow, Duration blocked) {
   const Duration waited = subflows_[subflow].tcp.AddBlocked(blocked);
   if (waited == Duration{0}) return;
   const Time now = host_->now();
-  const Time from = now - waited;
-  if (from >= blocked_until_) {
-    pause_blocked_ += waited;
-    blocked_from_ = from;
-  } else {
-    pause_blocked_ += now - blocked_until_ + std::max(blocked_from_ - from, Duration{0});
-    blocked_from_ = std::min(blocked_from_, from);
+  Time from = now - waited;
+  while (!blocked_.empty() && blocked_.back().until >= from) {
+    from = std::min(from, blocked_.back().from);
+    pause_blocked_ -= blocked_.back().until - blocked_.back().from;
+    blocked_.pop_back();
   }
-  blocked_until_ = now;
+  blocked_.push_back({from, now});
+  pause_blocked_ += now - from;
 }
 
 size_t MptcpSender::memory_bytes() const {
-  size_t bytes = coupling_.windows.capacity() * sizeof(coupling_.windows[0]);
+  size_t bytes = coupling_.windows.capacity() * sizeof(coupling_.windows[0]) +
+                 blocked_.capacity() * sizeof(Blocked);
   if (!subflows_) return bytes;
   for (const Subflow& subflow : std::span(subflows_.get(), shared_->subflows())) {
     bytes += sizeof(subflow) + subflow.tcp.memory_bytes() +

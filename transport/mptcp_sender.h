@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "core/ring.h"
 #include "core/subflow_id.h"
@@ -86,6 +87,11 @@ class MptcpSender final : private SubflowSource {
  private:
   using Scheduler = MptcpSettings::Scheduler;
 
+  struct Blocked {
+    Time from;
+    Time until;
+  };
+
   struct Subflow {
     TcpSender tcp;
     Ring<uint32_t> bound;  // Data of the outstanding segments, from segment `first` on.
@@ -148,9 +154,8 @@ class MptcpSender final : private SubflowSource {
   const MptcpShared* shared_ = nullptr;
   FlowSpec spec_;
   Time done_ = kNever;
-  Duration pause_blocked_{0};  // By pauses that subflows share, once.
-  Time blocked_from_;          // The last of these intervals.
-  Time blocked_until_;
+  Duration pause_blocked_{0};     // The sum of `blocked_`.
+  std::vector<Blocked> blocked_;  // When subflows have waited in pauses, in order and apart.
   SenderRecord record_;
   Coupling coupling_;
 };

@@ -14,7 +14,7 @@ void UetReceiver::Open(const FlowSpec& spec, Host& host, const UetShared& shared
   log_.Open(spec, host);
   expected_ = rts_below_ = 0;
   ahead_.Reset(0);
-  payload_ = accepted_ = acks_ = 0;
+  payload_ = accepted_ = 0;
   short_ = kNone;
   rts_.clear();
   wants_end_ = false;
@@ -130,7 +130,6 @@ void UetReceiver::SendPull() {
 // `names_trigger` is true if the map begins at the packet that is answered.
 void UetReceiver::Acknowledge(const Packet& data, bool names_trigger) {
   accepted_ = 0;
-  ++acks_;
   UetAck ack{.expected = expected_, .acked = data.seq};
   ack.first = names_trigger ? data.seq : UetAck::FirstOf(data.seq, expected_);
   ack.map = ahead_.Next64(ack.first);

@@ -46,7 +46,6 @@ class UetReceiver {
   const FlowRecord& record() const { return log_.record(); }
 
   FlowId id() const { return record().spec.id; }
-  int64_t acks() const { return acks_; }
   size_t memory_bytes() const {
     return ahead_.memory_bytes() + rts_.capacity() * sizeof(uint32_t) + log_.memory_bytes();
   }
@@ -70,7 +69,6 @@ class UetReceiver {
   uint32_t rts_below_ = 0;     // and the number of those below.
   int64_t accepted_ = 0;       // Bytes since the last ACK, headers included.
   bool wants_end_ = false;     // An ACK was asked for since packets were last out of order.
-  int64_t acks_ = 0;
   UetDemand demand_;
   uint32_t tuple_hash_ = 0;  // The hash of packets sent back.
   Host* host_ = nullptr;
