@@ -317,8 +317,10 @@ TEST_F(TraceTest, GroupsStandInAFileOfTheExperimentsFolder) {
   const std::string error = Errors(chakra + ", comm_groups: groups.json");
   EXPECT_THAT(error, HasSubstr(Path("groups.json") + ":1:1: group tp: \"2\" is no rank of 2"));
   EXPECT_THAT(error, HasSubstr("1 error"));
-  EXPECT_THAT(Errors(chakra + ", comm_groups: nowhere.json"),
+  const std::string missing = Errors(chakra + ", comm_groups: nowhere.json");
+  EXPECT_THAT(missing,
               HasSubstr("workload.comm_groups: " + Path("nowhere.json") + " cannot be read"));
+  EXPECT_THAT(missing, HasSubstr("1 error"));
 }
 
 // --- Scale ---
@@ -359,6 +361,7 @@ TEST_F(TraceTest, FilesThatCannotBeReadAreNamed) {
               HasSubstr("workload.file: " + Path("app") + ".0.et cannot be read"));
   EXPECT_THAT(Errors("format: chakra_json, ranks: 2"),
               HasSubstr("workload.file: " + Path("app") + ".0.json cannot be read"));
+  EXPECT_THAT(Errors("format: chakra_json, ranks: 2"), HasSubstr("1 error"));
   WriteForm("chakra_json");
   EXPECT_THAT(Errors("format: chakra_json, ranks: 3"),
               HasSubstr("workload.file: " + Path("app") + ".2.json cannot be read"));
