@@ -468,4 +468,23 @@ TEST(GoalTextTest, GoesOnBehindALineThatCannotBeRead) {
                           "7: no operation of rank 0 is called c"));
 }
 
+TEST(GoalTextTest, WhatIsNotSaidIsZero) {
+  const ReadTrace read =
+      Read("num_ranks 2\nrank 0 {\nsend 5b to 1\ncalc 3\n}\nrank 1 {\nrecv 5b from 0 tag 0\n}\n",
+           {.calc_unit = 1_ns, .o = Duration{1}, .O = {}, .g = Duration{1}, .S = {}});
+  ASSERT_THAT(read.errors, IsEmpty());
+  ASSERT_EQ(read.graph->OpsOf(0).size(), 4u);  // An overhead and a gap of a picosecond each.
+  EXPECT_EQ(read.graph->At(0, 0).stream, 0u);
+  EXPECT_EQ(read.graph->At(0, 1).stream, 256u);
+  EXPECT_EQ(read.graph->At(0, 2).tag, 0);
+  EXPECT_EQ(read.graph->At(0, 2).channel, 0u);
+  EXPECT_EQ(read.graph->At(0, 3).stream, 0u);
+  const ReadTrace plain = Read(
+      "num_ranks 2\nrank 0 {\nsend 5b to 1\n}\nrank 1 {\nrecv 5b from 0\nsend 1b to 1\n"
+      "recv 1b from 1\n}\n");
+  for (const auto& [rank, op] : {std::pair<uint32_t, uint32_t>{0, 0}, {1, 0}, {1, 1}, {1, 2}}) {
+    EXPECT_EQ(plain.graph->At(rank, op).nic, kUnnamedNic) << rank << ":" << op;
+  }
+}
+
 }  // namespace heddle::goal_text_test

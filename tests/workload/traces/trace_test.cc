@@ -276,6 +276,32 @@ TEST_F(TraceTest, GoalMayHaveOverheads) {
   EXPECT_EQ(Ends(Read("format: goal, goal: {o: 3us}"))[1], kArrived + 6_us);
 }
 
+TEST_F(TraceTest, TheCostsOfGoalHaveLimits) {
+  WriteForm("goal");
+  const auto errors = [&](const std::string& key, const std::string& value) {
+    return Errors("format: goal, goal: {" + key + ": " + value + "}");
+  };
+  for (const std::string key : {"calc_unit", "o", "O", "g"}) {
+    const std::string refused = "workload.goal." + key + ": ";
+    EXPECT_EQ(errors(key, "1ps"), "") << key;
+    if (key != "O") {
+      EXPECT_EQ(errors(key, "1s"), "") << key;
+    }
+    EXPECT_THAT(errors(key, "1000000000001ps"), HasSubstr(refused));
+    EXPECT_THAT(errors(key, "-1ps"), HasSubstr(refused));
+    if (key == "calc_unit") {
+      EXPECT_THAT(errors(key, "0ps"), HasSubstr(refused));
+    } else {
+      EXPECT_EQ(errors(key, "0ps"), "") << key;
+    }
+  }
+  EXPECT_THAT(errors("O", "1s"), Not(HasSubstr("workload.goal.O")));  // 999 s for 1000 bytes.
+  EXPECT_EQ(errors("S", "0B"), "");
+  EXPECT_THAT(errors("S", "-1B"), HasSubstr("workload.goal.S: "));
+  EXPECT_TRUE(Read("format: goal, goal: {S: 1000B}").graph()->At(0, 0).posted);
+  EXPECT_FALSE(Read("format: goal, goal: {S: 999B}").graph()->At(0, 0).posted);
+}
+
 TEST_F(TraceTest, MemoryAccessesAreIgnoredIfToldTo) {
   WriteNodes("{\"Id\": 1, \"NodeType\": 2, \"runtime\": 9}");
   EXPECT_THAT(Errors("format: chakra_json, ranks: 2"), HasSubstr("accesses memory"));
