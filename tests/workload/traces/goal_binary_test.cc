@@ -305,7 +305,7 @@ TEST(GoalBinaryTest, NumbersHaveLimits) {
   EXPECT_THAT(errors({1, 1, largest + 1, 0, {}}),
               ElementsAre(first + "has a size of 9223372036854775808, which is too large"));
   EXPECT_THAT(errors({0, 0, 1, 0, {}}), ElementsAre(first + "is of unknown type 0"));
-  for (const uint8_t type : {1, 2}) {
+  for (const uint8_t type : {uint8_t{1}, uint8_t{2}}) {
     EXPECT_THAT(errors({type, 1, 1, 0, {}}), IsEmpty());
     EXPECT_THAT(errors({type, 2, 1, 0, {}}), ElementsAre(first + "has peer 2; there are 2 ranks"));
   }
