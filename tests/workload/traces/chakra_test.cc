@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -146,7 +147,8 @@ TEST(ChakraWireTest, RefusesWhatIsNoProtobuf) {
       Bytes(9, Varint(1 << 3 | 2) + Varint(9)),
       Number(8, 1),
       Number(9, 1),
-      Number(10, 1)};
+      Number(10, 1),
+      Number(10, 1) + Number(4, 7)};  // What is behind it does not mend it.
   for (const std::string& node : bad) {
     EXPECT_THAT(Read({kMetadata + Framed(node)}).errors,
                 ElementsAre(" message 1 is no node, or cut off"));
@@ -816,6 +818,97 @@ TEST(ChakraWireTest, OfManyAttributesSixteenAreNamed) {
   };
   EXPECT_THAT(warning(16), testing::EndsWith(", a14, a15"));
   EXPECT_THAT(warning(17), testing::EndsWith(", a14, a15, ..."));
+}
+
+// A field leaves what others have said, whatever came before it.
+TEST(ChakraWireTest, FieldsOfOtherTypesAreReadOver) {
+  const auto node = [](const std::string& fields) {
+    return Only(kMetadata + Framed(fields)).first;
+  };
+  EXPECT_EQ(node(Bytes(2, "sum") + Bytes(12, "x") + Number(1, 5)), "id 5, name sum");
+  EXPECT_EQ(node(Number(3, 7) + Number(1, 9) + Bytes(2, "sum")), "id 9, name sum, type 7");
+  EXPECT_EQ(node(Attribute("comm_tag", Bytes(40, "x") + Number(1, 6) + Number(9, 5))), "tag 5");
+  EXPECT_EQ(node(Attribute("pg_name", Bytes(29, "tp") + Bytes(40, "x") + Number(29, 5))),
+            "group tp");
+  EXPECT_EQ(node(Number(3, 1) + Bytes(8, Bytes(1, "[3]") + Bytes(3, "int") + Number(1, 5))),
+            "type 1, inputs [3]");
+}
+
+TEST(ChakraWireTest, TheCpuTheGpuAndMessagesHaveStreamsOfTheirOwn) {
+  const ReadTrace read = Read(
+      {kMetadata + Node(1, 4, Number(7, 5)) +
+       Node(2, 4, Number(7, 5) + Attribute("is_cpu_op", Number(27, 1))) +
+       Node(3, 5, Attribute("comm_dst", Number(7, 0)) + Attribute("comm_size", Number(9, 0))) +
+       Node(4, 6, Attribute("comm_src", Number(7, 0)) + Attribute("comm_size", Number(9, 0)))});
+  ASSERT_THAT(read.errors, IsEmpty());
+  std::set<uint32_t> streams;
+  for (const uint32_t op : {0u, 1u, 2u}) streams.insert(read.graph->At(0, op).stream);
+  EXPECT_EQ(streams.size(), 3u);
+  EXPECT_FALSE(streams.contains(kNoStream));
+  EXPECT_EQ(read.graph->At(0, 3).stream, kNoStream);  // Receives wait beside all others.
+}
+
+TEST(ChakraWireTest, InvalidNodesAndMetadataTakeNoTime) {
+  const ReadTrace read = Read({kMetadata + Node(1, 0, "") + Node(2, 1, Number(5, 1))});
+  EXPECT_EQ(read.Ends()[0], Time{});
+  EXPECT_THAT(read.warnings, ElementsAre("file: ignored: 1 invalid nodes, which finish at once"));
+  EXPECT_THAT(Read({kMetadata + Node(1, 4, Number(7, 1'000'000'000))}).errors, IsEmpty());
+  ChakraSettings settings;
+  settings.ignores_memory = true;
+  EXPECT_EQ(
+      Read({kMetadata + Node(1, 2, "") + Node(2, 3, Number(5, 1))}, false, settings).Ends()[0],
+      Time{});
+}
+
+TEST(ChakraWireTest, ControlDependenciesThatAreFollowedAreNotIgnored) {
+  ChakraSettings settings;
+  settings.has_ctrl_deps = true;
+  const std::string file = kMetadata + Node(1, 4, "") + Node(2, 4, Number(4, 1));
+  EXPECT_THAT(Read({file}, false, settings).warnings, IsEmpty());
+  EXPECT_THAT(Read({file}).warnings, SizeIs(1));
+}
+
+// Letters of several bytes are whole, or left out.
+TEST(ChakraWireTest, NamesAreCutBetweenLetters) {
+  const std::string start(59, 'x');
+  EXPECT_THAT(Read({kMetadata + Node(3, 9, Bytes(2, start + "\xc3\xa9"))}).errors,
+              ElementsAre(" node 3 (" + start + "): is of unknown type 9"));
+  const std::string fits = start.substr(1) + "\xc3\xa9";
+  EXPECT_THAT(Read({kMetadata + Node(3, 9, Bytes(2, fits + "y"))}).errors,
+              ElementsAre(" node 3 (" + fits + "): is of unknown type 9"));
+}
+
+TEST(ChakraWireTest, ANodeHasOneMistake) {
+  EXPECT_THAT(Read({kMetadata + Node(3, 4, "") + Node(3, 9, "")}).errors,
+              ElementsAre(" node 3: has the id of another node"));
+}
+
+// All ranks of a group perform the same operation of the same size; none is a size of 0, of which a
+// collective has a byte.
+TEST(ChakraJsonTest, CollectivesOfAGroupAreAlike) {
+  EXPECT_THAT(Read({AllReduce(300), AllToAll(300)}, true).errors,
+              ElementsAre("3: node 2: is all-to-all of 300 bytes; the first rank of its group has "
+                          "all-reduce of 300"));
+  const std::string none = "{\"workload_graph\": [{\"Id\": 1, \"NodeType\": 7, \"comm_type\": 0}]}";
+  EXPECT_THAT(Read({none, AllReduce(1)}, true).errors,
+              ElementsAre("3: node 2: is all-reduce of 1 bytes; the first rank of its group has "
+                          "all-reduce of 0"));
+  const ReadTrace read = Read({none, AllReduce(0)}, true);
+  ASSERT_THAT(read.errors, IsEmpty());
+  EXPECT_EQ(read.graph->collectives()[0].operation.bytes, 1);
+}
+
+// Without quotes around them, values are JSON as they stand.
+TEST(ChakraGroupsTest, BackslashesOfPlainValuesAreTheirOwn) {
+  EXPECT_THAT(Read({Declaring(R"([{"pg_name": "a\"b", "ranks": [0]}])", "a\"b")}).errors,
+              IsEmpty());
+}
+
+TEST(ChakraIgnoredTest, RemembersAThousandAttributes) {
+  ChakraIgnored ignored;
+  for (int i = 0; i < 1'500; ++i) ignored.NoteAttribute(std::to_string(i));
+  EXPECT_EQ(ignored.attributes.size(), 1'000u);
+  EXPECT_TRUE(ignored.attributes.contains("999"));
 }
 
 }  // namespace heddle::chakra_test

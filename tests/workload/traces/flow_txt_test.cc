@@ -176,4 +176,14 @@ TEST(FlowTxtTest, TheGeneratorsStartIsTwoSeconds) {
   EXPECT_THAT(Starts(Read("2\n0 1 3 10 3\n0 1 3 10 1\n")), ElementsAre(Time{} + 1_s, Time{} + 3_s));
 }
 
+// The first mistake of a line; what would follow from it is none.
+TEST(FlowTxtTest, EachLineHasOneMistake) {
+  for (const char* flow : {"x y 3 10 2", "65536 65537 3 10 2", "x 0 3 10 2", "1 1 3",
+                           "1 1 3 10 soon", "1 1 3 x 2", "0 1 x y z soon"}) {
+    EXPECT_THAT(Read(std::string("1\n") + flow + "\n").errors, SizeIs(1)) << flow;
+  }
+  EXPECT_THAT(Read("two\n0 0 3 10 2\n").errors, SizeIs(1));
+  EXPECT_THAT(Read("0\n0 0 3 10 2\n").errors, SizeIs(1));
+}
+
 }  // namespace heddle::flow_txt_test
