@@ -9,6 +9,9 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/experiment_kit.h"
 #include "workload/derangement.h"
@@ -191,6 +194,167 @@ TEST(PermutationTest, OneLeafHasNoOtherRack) {
   EXPECT_THAT(WorkloadErrors("{kind: permutation, size: 1KB, cross_rack: true}", StageOf(1, 4)),
               HasSubstr("cross_rack: needs at least two leaves that have hosts"));
   EXPECT_EQ(WorkloadErrors("{kind: permutation, size: 1KB, cross_rack: true}", StageOf(2, 4)), "");
+}
+
+// A setting at its limits, and beyond them.
+struct Limit {
+  std::string name;
+  std::vector<std::string> accepted;
+  std::vector<std::string> refused;
+};
+
+void ExpectLimits(const std::string& kind, const std::map<std::string, std::string>& others,
+                  const std::vector<Limit>& limits, const Stage& stage) {
+  for (const Limit& its : limits) {
+    const auto errors = [&](const std::string& value) {
+      std::map<std::string, std::string> all = others;
+      all[its.name] = value;
+      std::string yaml = "{kind: " + kind;
+      for (const auto& [name, setting] : all) yaml += ", " + name + ": " + setting;
+      return WorkloadErrors(yaml + "}", stage);
+    };
+    for (const std::string& value : its.accepted) {
+      EXPECT_EQ(errors(value), "") << its.name << " " << value;
+    }
+    for (const std::string& value : its.refused) {
+      EXPECT_THAT(errors(value), HasSubstr("workload." + its.name + ": ")) << value;
+    }
+  }
+}
+
+const std::vector<std::string> kTimes = {"0s", "1000s"};
+const std::vector<std::string> kNoTimes = {"-1ps", "1000000000000001ps"};
+const std::vector<std::string> kNoLengths = {"0s", "1000000000000001ps"};
+
+TEST(PermutationTest, SettingsHaveLimits) {
+  ExpectLimits("permutation", {{"size", "9B"}},
+               {{"size", {"1B", "1TB"}, {"0B", "1000000000001B"}},
+                {"start", kTimes, kNoTimes},
+                {"jitter", kTimes, kNoTimes}},
+               StageOf(2, 4));
+  EXPECT_FALSE(WorkloadFrom("{kind: permutation, size: 9B, measured: false}", StageOf(2, 4))
+                   .settings->measured);
+}
+
+TEST(PermutationTest, ForecastsPacketsAndTimes) {
+  const auto expect = [](const std::string& settings) {
+    return WorkloadFrom("{kind: permutation, " + settings + "}", StageOf(2, 4)).settings->Expect();
+  };
+  for (const auto& [size, packets] : {std::pair{1, 1}, {1'460, 1}, {1'461, 2}, {2'920, 2}}) {
+    const Forecast forecast = expect(fmt::format("size: {}B, start: 3us, jitter: 2us", size));
+    EXPECT_EQ(forecast.packets, 8 * packets) << size;
+    EXPECT_EQ(forecast.bytes, 8 * size);
+    EXPECT_EQ(forecast.large_flow, size);
+    EXPECT_EQ(forecast.most_flows, 8);
+    EXPECT_EQ(forecast.first, Time{} + 3_us);
+    EXPECT_EQ(forecast.last, Time{} + 5_us);
+    EXPECT_FALSE(forecast.crossing);
+  }
+  EXPECT_EQ(expect("size: 1B, cross_rack: true").crossing, 1);
+}
+
+TEST(IncastTest, SettingsHaveLimits) {
+  const Stage stage = StageOf(2, 4);
+  ExpectLimits("incast", {{"fan_in", "2"}, {"bytes_each", "9B"}},
+               {{"fan_in", {"1", "7"}, {"0", "8", "65536"}},
+                {"bytes_each", {"1B", "1TB"}, {"0B", "1000000000001B"}},
+                {"receiver", {"0", "7"}, {"-1", "8"}},
+                {"start", kTimes, kNoTimes},
+                {"jitter", kTimes, kNoTimes},
+                {"duration", {"1ps", "1000s"}, kNoLengths},
+                {"period", {"1ps", "1000s"}, kNoLengths}},
+               stage);
+  ExpectLimits("incast", {{"fan_in", "2"}},
+               {{"bytes_total", {"2B", "1TB"}, {"1B", "1000000000001B"}}}, stage);
+  ExpectLimits("incast", {{"fan_in", "1"}}, {{"bytes_total", {"1B"}, {"0B"}}}, stage);
+  ExpectLimits("incast", {{"fan_in", "2"}, {"bytes_each", "9B"}, {"period", "1s"}},
+               {{"queries", {"1", "1000000000"}, {"0", "1000000001"}}}, stage);
+  ExpectLimits("incast", {{"fan_in", "2"}, {"bytes_each", "9B"}, {"duration", "1s"}},
+               {{"load", {"0.000001", "1"}, {"0", "1.001"}}}, stage);
+  EXPECT_THAT(WorkloadErrors("{kind: incast, fan_in: 2, bytes_each: 9B, load: 0.1, period: 1s, "
+                             "duration: 1s}",
+                             stage),
+              HasSubstr("workload.period: set either period or load"));
+  EXPECT_THAT(WorkloadErrors("{kind: incast, bytes_each: 9B}", stage), HasSubstr("fan_in: "));
+  EXPECT_FALSE(WorkloadFrom("{kind: incast, fan_in: 2, bytes_each: 9B, measured: false}", stage)
+                   .settings->measured);
+}
+
+// Leaves of one, two and four hosts: the hosts on other leaves than the receiver's, and those of
+// any receiver.
+TEST(IncastTest, OnlyHostsOfOtherRacksAnswerIfAskedFor) {
+  Stage stage = StageOf(1, 7);
+  stage.leaves = 3;
+  stage.leaf_of_host = {0, 1, 1, 2, 2, 2, 2};
+  const auto errors = [&](int fan_in, const std::string& more) {
+    return WorkloadErrors(
+        fmt::format("{{kind: incast, bytes_each: 9B, senders: other_racks, fan_in: {}{}}}", fan_in,
+                    more),
+        stage);
+  };
+  for (const auto& [receiver, most] :
+       {std::pair{", receiver: 0", 6}, {", receiver: 2", 5}, {", receiver: 6", 3}, {"", 3}}) {
+    EXPECT_EQ(errors(most, receiver), "") << receiver;
+    EXPECT_THAT(errors(most + 1, receiver),
+                HasSubstr(fmt::format("workload.fan_in: {} hosts are to answer, but only {} can",
+                                      most + 1, most)));
+  }
+}
+
+// A total of 10,001 bytes from three hosts: 3334, 3334 and 3333, of three packets each.
+TEST(IncastTest, ForecastsATotalThatIsSplit) {
+  const auto expect = [](const std::string& settings) {
+    return WorkloadFrom(
+               "{kind: incast, fan_in: 3, bytes_total: 10001B, receiver: 0, " + settings + "}",
+               StageOf(2, 4))
+        .settings->Expect();
+  };
+  const Forecast forecast = expect("queries: 4, period: 10us, start: 1us, jitter: 2us");
+  EXPECT_EQ(forecast.flows, 12);
+  EXPECT_EQ(forecast.most_flows, 12);
+  EXPECT_NEAR(forecast.bytes, 4 * 10'001, 1e-9);
+  EXPECT_EQ(forecast.packets, 12 * 3);
+  EXPECT_EQ(forecast.large_flow, 3'333);
+  EXPECT_EQ(forecast.first, Time{} + 1_us);
+  EXPECT_EQ(forecast.last, Time{} + 33_us);
+  EXPECT_FALSE(forecast.open_loop);
+  EXPECT_FALSE(forecast.crossing);
+  EXPECT_TRUE(forecast.to_host_bps.empty());
+  EXPECT_EQ(expect("senders: other_racks").crossing, 1);
+}
+
+// Half of each link, in 2 ms; a packet of 1460 bytes has 78 more on the wire.
+TEST(IncastTest, ForecastsItsLoad) {
+  const Forecast forecast =
+      WorkloadFrom(
+          "{kind: incast, fan_in: 3, bytes_total: 4380B, load: 0.5, duration: 2ms, start: "
+          "1ms, jitter: 3us, overload: true}",
+          StageOf(2, 4, 100_Gbps))
+          .settings->Expect();
+  EXPECT_NEAR(forecast.bytes, 0.5 * 8 * 100e9 / 8 * 2e-3, 1e-3);
+  EXPECT_NEAR(forecast.flows, forecast.bytes / 1'460, 1e-6);
+  EXPECT_FALSE(forecast.most_flows);
+  EXPECT_EQ(forecast.host_load, 0.5);
+  EXPECT_NEAR(forecast.host_load_with_headers, 0.5 * 1'538 / 1'460, 1e-12);
+  EXPECT_TRUE(forecast.overload);
+  EXPECT_TRUE(forecast.open_loop);
+  EXPECT_EQ(forecast.first, Time{} + 1_ms);
+  EXPECT_EQ(forecast.last, Time{} + 3_ms + 3_us);
+}
+
+// Without an order of their own, answers that start together go by their queries.
+TEST(IncastTest, AnswersOfOneInstantAreInTheOrderOfQueries) {
+  const auto incast = WorkloadFrom(
+      "{kind: incast, fan_in: 2, bytes_each: 9B, queries: 50, period: 1ps, jitter: 3ps}",
+      StageOf(2, 4));
+  const std::vector<FlowRequest> flows = FlowsOf(*incast.settings);
+  ASSERT_EQ(flows.size(), 100u);
+  for (size_t i = 1; i < flows.size(); ++i) {
+    ASSERT_LE(flows[i - 1].start, flows[i].start);
+    if (flows[i - 1].start == flows[i].start) {
+      EXPECT_LE(flows[i - 1].job, flows[i].job);
+    }
+  }
 }
 
 }  // namespace heddle::patterns_test

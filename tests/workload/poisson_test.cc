@@ -14,6 +14,8 @@
 #include <set>
 #include <tuple>
 
+#include "settings/files_read.h"
+#include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
 namespace heddle::poisson_test {
@@ -431,6 +433,199 @@ TEST(PoissonTest, NeedsRacksForTrafficBetweenRacks) {
   const std::string yaml = "{kind: poisson, sizes: small, load: 0.5, flows: 10, ";
   EXPECT_THAT(WorkloadErrors(yaml + "pairs: inter_rack}", stage), HasSubstr("workload.pairs"));
   EXPECT_THAT(WorkloadErrors(yaml + "load_ref: fabric}", stage), HasSubstr("no flow crosses"));
+}
+
+TEST(PoissonTest, SettingsHaveLimits) {
+  const Stage stage = StageOf(2, 4);
+  struct Limit {
+    std::string name;
+    std::vector<std::string> accepted;
+    std::vector<std::string> refused;
+  };
+  const std::vector<Limit> limits = {{"load", {"0.000001", "10"}, {"0", "10.001", "-1"}},
+                                     {"start", {"0s", "1000s"}, {"-1ps", "1000000000000001ps"}},
+                                     {"duration", {"1ps", "1000s"}, {"0s", "1000000000000001ps"}},
+                                     {"flows", {"1", "4000000000"}, {"0", "4000000001"}},
+                                     {"max_size", {"1B", "4TB"}, {"0B"}},
+                                     {"from", {"[0]", "[7, 0]"}, {"[-1]", "[0, 8]"}},
+                                     {"to", {"[0, 7]"}, {"[-1]", "[0, 8]"}}};
+  for (const Limit& its : limits) {
+    const auto errors = [&](const std::string& value) {
+      std::map<std::string, std::string> all = {
+          {"sizes", "fixed:9B"}, {"load", "0.1"}, {"flows", "5"}, {"overload", "true"}};
+      all[its.name] = value;
+      std::string yaml = "{kind: poisson";
+      for (const auto& [name, setting] : all) yaml += ", " + name + ": " + setting;
+      return WorkloadErrors(yaml + "}", stage);
+    };
+    for (const std::string& value : its.accepted) EXPECT_EQ(errors(value), "") << its.name;
+    for (const std::string& value : its.refused) {
+      EXPECT_THAT(errors(value), HasSubstr("workload." + its.name)) << value;
+    }
+  }
+  EXPECT_THAT(WorkloadErrors("{kind: poisson, sizes: small, load: 0.1}", stage),
+              HasSubstr("workload.duration: set duration, flows or both"));
+  EXPECT_THAT(WorkloadErrors("{kind: poisson, load: 0.1, flows: 5}", stage), HasSubstr("sizes: "));
+  EXPECT_FALSE(
+      WorkloadFrom("{kind: poisson, sizes: small, load: 0.1, flows: 5, measured: false}", stage)
+          .settings->measured);
+}
+
+TEST(PoissonTest, NeedsTwoHostsAndSizesThatTheTransportCanNumber) {
+  const std::string fixed = "{kind: poisson, load: 0.1, flows: 5, sizes: fixed:";
+  EXPECT_THAT(WorkloadErrors(fixed + "9B}", StageOf(1, 1)),
+              HasSubstr("workload.pairs: needs at least two hosts"));
+  EXPECT_EQ(WorkloadErrors(fixed + "9B}", StageOf(1, 2)), "");
+  Stage stage = StageOf(2, 1);
+  stage.max_flow_size = 1'000;
+  for (const char* pairs : {"any", "inter_rack", "client_server", "permutation", "random_halves"}) {
+    EXPECT_EQ(WorkloadErrors(fixed + "1000B, pairs: " + pairs + "}", stage), "") << pairs;
+  }
+  const std::string error = WorkloadErrors(fixed + "1001B}", stage);
+  EXPECT_THAT(error,
+              HasSubstr("workload.sizes: reaches 1001B, more than the transport can number"));
+  EXPECT_EQ(WorkloadErrors(fixed + "1001B, max_size: 1000B}", stage), "");
+}
+
+TEST(PoissonTest, ReadsSizesFromTheExperimentsFolder) {
+  const TemporaryFolder folder;
+  Stage stage = StageOf(2, 4);
+  stage.folder = folder.path();
+  folder.Write("a.cdf", "100 0\n300 1\n");
+  const auto mean = [&](const std::string& settings) {
+    const auto poisson =
+        WorkloadFrom("{kind: poisson, load: 0.1, flows: 10, " + settings + "}", stage);
+    return poisson.settings->Expect().bytes / 10;
+  };
+  EXPECT_DOUBLE_EQ(mean("sizes: file:a.cdf"), 200);
+  EXPECT_DOUBLE_EQ(mean("sizes: file:a.cdf, interpolation: linear"), 200);
+  EXPECT_DOUBLE_EQ(mean("sizes: file:a.cdf, interpolation: step"), 300);
+  EXPECT_DOUBLE_EQ(mean("sizes: file:a.cdf, max_size: 200B"), 0.5 * 150 + 0.5 * 200);
+  EXPECT_DOUBLE_EQ(mean("sizes: 'mix:0.5:fixed:1KB:file:a.cdf'"), 600);
+  folder.Write("a.cdf", "100 x\n300 y\n");
+  const std::string errors =
+      WorkloadErrors("{kind: poisson, load: 0.1, flows: 10, sizes: file:a.cdf}", stage);
+  EXPECT_THAT(errors, HasSubstr("workload.sizes: " + (folder / "a.cdf").string() + ":1: "));
+  EXPECT_THAT(errors, HasSubstr("workload.sizes: " + (folder / "a.cdf").string() + ":2: "));
+  EXPECT_THAT(errors, HasSubstr("2 errors"));
+}
+
+// The load that just fits, in three digits that do not exceed it: a leaf's uplinks carry 200 of 300
+// Gbps, and so on.
+TEST(PoissonTest, TheLoadThatFitsIsRoundedDown) {
+  const auto error = [](BitRate uplinks, const std::string& load) {
+    return WorkloadErrors(
+        "{kind: poisson, sizes: small, flows: 9, pairs: inter_rack, load: " + load + "}",
+        StageOf(2, 3, 100_Gbps, uplinks));
+  };
+  for (const auto& [gbps, fits, offered] : {std::tuple{200, "0.666", "1.35"},
+                                            {225, "0.75", "1.2"},
+                                            {120, "0.4", "2.25"},
+                                            {20, "0.0666", "13.5"},
+                                            {3, "0.01", "90"}}) {
+    EXPECT_THAT(error(BitRate{gbps * 1'000'000'000L}, "0.9"),
+                HasSubstr(fmt::format("offers 0.9 of the hosts' links and {} of the leaves' "
+                                      "uplinks, more than they carry, so queues grow without end; "
+                                      "lower it to {} or less, set load_ref: fabric",
+                                      offered, fits)));
+  }
+  // A share of 1 of the uplinks fits, too.
+  EXPECT_THAT(error(200_Gbps, "1"), HasSubstr("set load_ref: fabric"));
+  EXPECT_THAT(error(200_Gbps, "1.01"), Not(HasSubstr("load_ref")));
+  EXPECT_EQ(error(300_Gbps, "1"), "");
+}
+
+// With load_ref: fabric it may be the hosts' links that carry too little.
+TEST(PoissonTest, AShareOfTheFabricMayBeTooMuchForTheHosts) {
+  const std::string yaml =
+      "{kind: poisson, sizes: small, flows: 9, pairs: inter_rack, load_ref: fabric, load: ";
+  const Stage stage = StageOf(2, 3, 100_Gbps, 600_Gbps);
+  EXPECT_THAT(WorkloadErrors(yaml + "0.8}", stage),
+              HasSubstr("offers 1.6 of the hosts' links and 0.8 of the leaves' uplinks"));
+  EXPECT_THAT(WorkloadErrors(yaml + "0.8}", stage), Not(HasSubstr("set load_ref")));
+  EXPECT_THAT(WorkloadErrors(yaml + "0.8}", stage), HasSubstr("lower it to 0.5 or less"));
+  EXPECT_EQ(WorkloadErrors(yaml + "0.5}", stage), "");
+}
+
+// A packet of 1460 bytes has 1538 on the wire, 1.0534 times as many.
+TEST(PoissonTest, WarnsOfHeadersThatTheLinksCannotCarry) {
+  const auto warnings = [](BitRate uplinks, const std::string& settings) {
+    const Stage stage = StageOf(2, 3, 100_Gbps, uplinks);
+    const auto poisson = WorkloadFrom(
+        "{kind: poisson, sizes: fixed:1460B, flows: 9, pairs: inter_rack, " + settings + "}",
+        stage);
+    Diagnostics diagnostics;
+    FilesRead files;
+    poisson.settings->Prepare(stage, "workload", files, diagnostics);
+    return diagnostics.warnings();
+  };
+  EXPECT_THAT(warnings(600_Gbps, "load: 0.94"), testing::IsEmpty());
+  const std::string of_hosts = "with headers the hosts' links are loaded to 1.01 times";
+  EXPECT_THAT(warnings(600_Gbps, "load: 0.96"), testing::ElementsAre(HasSubstr(of_hosts)));
+  EXPECT_THAT(warnings(600_Gbps, "load: 0.96, overload: true"), testing::IsEmpty());
+  EXPECT_THAT(warnings(600_Gbps, "load: 1, load_headers: true"), testing::IsEmpty());
+  const std::string of_uplinks = "with headers the leaves' uplinks are loaded to 1.05 times";
+  EXPECT_THAT(warnings(150_Gbps, "load: 0.5"), testing::ElementsAre(HasSubstr(of_uplinks)));
+}
+
+// Host 0 has 10 Gbps and a third of its destinations on the other leaf, host 5 has 30 Gbps and two
+// thirds.
+TEST(PoissonTest, WhatCrossesTheFabricIsWeightedByRates) {
+  Stage stage = StageOf(2, 4, 10_Gbps, 100_Gbps);
+  stage.host_rate[5] = 30_Gbps;
+  stage.uplink_bps[1] = 300'000'000'000;
+  const Forecast forecast =
+      WorkloadFrom(
+          "{kind: poisson, sizes: fixed:1460B, load: 0.5, duration: 1s, from: [0, 5], to: "
+          "[1, 2, 4]}",
+          stage)
+          .settings->Expect();
+  EXPECT_NEAR(forecast.crossing.value(), (10.0 / 3 + 60.0 / 3) / 40, 1e-12);
+  EXPECT_NEAR(forecast.flows, 0.5 * 40e9 / (8 * 1460), 1e-4);
+  EXPECT_NEAR(forecast.packets, forecast.flows, 1e-6);
+  EXPECT_NEAR(forecast.bytes, 0.5 * 40e9 / 8, 1);
+  EXPECT_NEAR(forecast.host_load, 0.5, 1e-12);
+  EXPECT_NEAR(forecast.host_load_with_headers, 0.5 * 1538 / 1460, 1e-12);
+  EXPECT_NEAR(forecast.fabric_load, 0.5 * 40e9 * 7 / 12 / 400e9, 1e-12);
+  EXPECT_EQ(forecast.large_flow, 1'460);
+  EXPECT_NEAR(forecast.from_host_bps[0], 5e9, 1);
+  EXPECT_NEAR(forecast.from_host_bps[5], 15e9, 1);
+  EXPECT_NEAR(forecast.to_host_bps[1], 20e9 / 3, 1);
+}
+
+// Whichever of the two limits is reached first; at 62,500 flows a second.
+TEST(PoissonTest, ForecastsTheEarlierEnd) {
+  const auto expect = [](const std::string& limits) {
+    return WorkloadFrom(
+               "{kind: poisson, sizes: fixed:10KB, load: 0.25, start: 1ms, " + limits + "}",
+               StageOf(2, 1, 10_Gbps, 10_Gbps))
+        .settings->Expect();
+  };
+  const Forecast by_count = expect("flows: 625");
+  EXPECT_NEAR(by_count.flows, 625, 1e-9);
+  EXPECT_EQ(by_count.most_flows, 625);
+  EXPECT_EQ(by_count.first, Time{} + 1_ms);
+  EXPECT_NEAR(Seconds(by_count.last - Time{}), 11e-3, 1e-9);
+  EXPECT_FALSE(by_count.overload);
+  const Forecast by_time = expect("duration: 4ms, overload: true");
+  EXPECT_NEAR(by_time.flows, 250, 1e-9);
+  EXPECT_FALSE(by_time.most_flows);
+  EXPECT_EQ(by_time.last, Time{} + 5_ms);
+  EXPECT_TRUE(by_time.overload);
+  const Forecast both = expect("duration: 4ms, flows: 625");
+  EXPECT_NEAR(both.flows, 250, 1e-9);
+  EXPECT_EQ(both.last, Time{} + 5_ms);
+  const Forecast few = expect("duration: 40ms, flows: 625");
+  EXPECT_NEAR(few.flows, 625, 1e-9);
+  EXPECT_NEAR(Seconds(few.last - Time{}), 11e-3, 1e-9);
+}
+
+// Two hosts on one switch, which has no link to another.
+TEST(PoissonTest, AFabricWithoutUplinksHasNoLoad) {
+  const auto poisson = WorkloadFrom("{kind: poisson, sizes: small, load: 0.5, flows: 9}",
+                                    StageOf(1, 2, 10_Gbps, BitRate{0}));
+  EXPECT_EQ(poisson.settings->Expect().fabric_load, 0);
+  EXPECT_EQ(poisson.settings->Expect().crossing, 0);
 }
 
 }  // namespace heddle::poisson_test

@@ -306,4 +306,76 @@ TEST(CdfFileTest, PointsToTheLineThatIsWrong) {
   }
 }
 
+// A cut beyond the largest size changes nothing.
+TEST(SizesTest, ACutBeyondTheLargestChangesNothing) {
+  for (const std::string form : {"uniform:1B:1001B", "fixed:1001B", "small", "datamining"}) {
+    const auto whole = Sizes(form);
+    for (const int64_t more : {0, 1, 1'000}) {
+      const auto cut = Sizes(form, {.largest = Bytes{whole->max() + more}});
+      EXPECT_EQ(cut->max(), whole->max()) << form;
+      EXPECT_EQ(cut->mean(), whole->mean()) << form;
+      EXPECT_EQ(cut->LargeFlow(), whole->LargeFlow()) << form;
+    }
+  }
+}
+
+// 99 of 100 flows are not larger: of sizes 1 to 151, spread evenly, that is 149.5.
+TEST(SizesTest, OneFlowInAHundredIsLarger) {
+  EXPECT_EQ(Sizes("fixed:1B")->LargeFlow(), 1);
+  EXPECT_EQ(Sizes("fixed:1460B")->LargeFlow(), 1'460);
+  EXPECT_EQ(Sizes("uniform:1B:151B")->LargeFlow(), 150);
+  EXPECT_EQ(Sizes("mix:0.98:fixed:1B:fixed:7KB")->LargeFlow(), 7'000);
+  EXPECT_EQ(Sizes("mix:0.995:fixed:1B:fixed:7KB")->LargeFlow(), 1);
+  EXPECT_EQ(MakeCdf({{0, 0}, {0, 0.995}, {2, 1}}, {})->LargeFlow(), 1);  // At least a byte.
+}
+
+// An MSS of 10: sizes of 10 and 11 bytes are one and two packets.
+TEST(SizesTest, PacketsAreCountedByTheMss) {
+  EXPECT_EQ(Sizes("fixed:1B")->MeanPackets(10), 1);
+  EXPECT_EQ(Sizes("fixed:10B")->MeanPackets(10), 1);
+  EXPECT_EQ(Sizes("fixed:11B")->MeanPackets(10), 2);
+  EXPECT_EQ(Sizes("fixed:20B")->MeanPackets(10), 2);
+  EXPECT_EQ(Sizes("fixed:21B")->MeanPackets(10), 3);
+  EXPECT_DOUBLE_EQ(Sizes("mix:0.25:fixed:5B:fixed:35B")->MeanPackets(10), 0.25 + 0.75 * 4);
+}
+
+// A table whose last line cannot be read may end well; only that line is wrong.
+TEST(CdfFileTest, WhatFollowsFromAnotherMistakeIsNone) {
+  EXPECT_EQ(CdfError("0 0\n100 0.5\nx 1\n"),
+            "my.cdf:3: expected a size in bytes and the share of flows up to it");
+  EXPECT_EQ(CdfError("x 0\n100 1\n"),
+            "my.cdf:1: expected a size in bytes and the share of flows up to it");
+  EXPECT_EQ(CdfError("0 0\nx 1\n100 0.5\n"),
+            "my.cdf:2: expected a size in bytes and the share of flows up to it\n"
+            "my.cdf:3: the last share is neither 1 nor 100");
+}
+
+TEST(CdfFileTest, NamesTwentyMistakesAndCountsTheOthers) {
+  for (const int wrong : {20, 21, 22}) {
+    std::string text;
+    for (int i = 0; i < wrong; ++i) text += "x\n";
+    const std::string error = CdfError(text);
+    EXPECT_EQ(std::ranges::count(error, '\n'), std::min(wrong - 1, 20));
+    EXPECT_EQ(error.ends_with(wrong == 21 ? "\nmy.cdf: and 1 more mistake"
+                                          : "\nmy.cdf: and 2 more mistakes"),
+              wrong > 20);
+  }
+}
+
+// Sizes up to 4 TB and shares up to 100 %; points may repeat.
+TEST(CdfFileTest, NumbersHaveLimits) {
+  EXPECT_EQ(Cdf("0 0\n0 0\n4e12 100\n4e12 100\n").size(), 4u);
+  EXPECT_NE(CdfError("0 0\n4.001e12 1\n").find("my.cdf:2: the size 4001000000000 is out"),
+            std::string::npos);
+  EXPECT_NE(CdfError("-0.001 0\n5 1\n").find("my.cdf:1: the size -0.001 is out"),
+            std::string::npos);
+  EXPECT_NE(CdfError("1 0\n5 100.001\n").find("my.cdf:2: the share 100.001 is out"),
+            std::string::npos);
+  EXPECT_NE(CdfError("0 0\n0.999 1\n").find("all flows are empty"), std::string::npos);
+  EXPECT_EQ(Cdf("0 0\n1 1\n").size(), 2u);
+  EXPECT_EQ(Sizes("classes:0.25:0.25:0.25:0.25")->max(), 30'000'000);
+  EXPECT_EQ(Sizes("fixed:4TB")->max(), 4'000'000'000'000);
+  EXPECT_NE(SizesError("fixed:4000000000001B").find("out of range"), std::string::npos);
+}
+
 }  // namespace heddle::sizes_test

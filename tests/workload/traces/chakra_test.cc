@@ -3,12 +3,16 @@
 
 #include "workload/traces/chakra_graph.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -143,7 +147,8 @@ TEST(ChakraWireTest, RefusesWhatIsNoProtobuf) {
       Bytes(9, Varint(1 << 3 | 2) + Varint(9)),
       Number(8, 1),
       Number(9, 1),
-      Number(10, 1)};
+      Number(10, 1),
+      Number(10, 1) + Number(4, 7)};  // What is behind it does not mend it.
   for (const std::string& node : bad) {
     EXPECT_THAT(Read({kMetadata + Framed(node)}).errors,
                 ElementsAre(" message 1 is no node, or cut off"));
@@ -504,6 +509,406 @@ TEST(ChakraJsonTest, TellsWhatIsWrong) {
                           "rank 1 has none, unlike 0:node2"));
   EXPECT_THAT(Read({"{\"workload_graph\": [\n{\"Id\": -1, \"NodeType\": 4}]}"}, true).errors,
               ElementsAre("2: Id: \"-1\" is no number from 0 on"));
+}
+
+// --- Nodes as they are read ---
+
+// What a node has beyond an id of 0 and a type of 0.
+std::string Described(const ChakraNode& node) {
+  std::string text;
+  const auto add = [&](const std::string& name, const auto& value) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
+  };
+  if (node.id != 0) add("id", node.id);
+  if (!node.name.empty()) add("name", node.name);
+  if (node.type != 0) add("type", node.type);
+  if (node.duration != Duration{0}) add("duration", node.duration.ps);
+  for (const uint64_t dep : node.data_deps) add("data", dep);
+  for (const uint64_t dep : node.ctrl_deps) add("ctrl", dep);
+  if (node.is_cpu_op) add("cpu", 1);
+  if (node.comm_type) add("comm_type", *node.comm_type);
+  if (node.comm_size) add("comm_size", *node.comm_size);
+  if (node.comm_src) add("comm_src", *node.comm_src);
+  if (node.comm_dst) add("comm_dst", *node.comm_dst);
+  if (node.comm_tag != 0) add("tag", node.comm_tag);
+  if (!node.pg_name.empty()) add("group", node.pg_name);
+  if (!node.input_values.empty()) add("inputs", node.input_values);
+  if (node.line != 0) add("line", node.line);
+  return text;
+}
+
+// The one node of a file, or its error; and what is ignored.
+std::pair<std::string, std::string> Only(std::string_view file, bool is_json = false) {
+  Diagnostics diagnostics;
+  TraceErrors errors("file", diagnostics);
+  ChakraIgnored ignored;
+  const auto nodes =
+      is_json ? ReadChakraJson(file, ignored, errors) : ReadChakraWire(file, ignored, errors);
+  if (errors.any()) return {diagnostics.errors().front(), ""};
+  return {nodes.size() == 1 ? Described(nodes[0]) : fmt::format("{} nodes", nodes.size()),
+          ignored.Text()};
+}
+
+// Fields by their numbers in et_def.proto. Each by itself leaves the others as they are.
+TEST(ChakraWireTest, EachFieldHasItsPlaceInANode) {
+  const auto node = [](const std::string& fields) { return Only(kMetadata + Framed(fields)); };
+  EXPECT_THAT(node(""), Pair("", ""));
+  EXPECT_THAT(node(Number(1, 0xffffffffffffffff)), Pair("id 18446744073709551615", ""));
+  EXPECT_THAT(node(Number(1, 300)), Pair("id 300", ""));
+  EXPECT_THAT(node(Bytes(2, "sum")), Pair("name sum", ""));
+  EXPECT_THAT(node(Bytes(2, "")), Pair("", ""));
+  EXPECT_THAT(node(Number(3, 7)), Pair("type 7", ""));
+  EXPECT_THAT(node(Number(4, 7) + Number(4, 128)), Pair("ctrl 7, ctrl 128", ""));
+  EXPECT_THAT(node(Bytes(4, Varint(7) + Varint(127))), Pair("ctrl 7, ctrl 127", ""));
+  EXPECT_THAT(node(Number(5, 7) + Number(5, 8)), Pair("data 7, data 8", ""));
+  EXPECT_THAT(node(Bytes(5, Varint(7) + Varint(16'384))), Pair("data 7, data 16384", ""));
+  EXPECT_THAT(node(Bytes(5, "")), Pair("", ""));
+  EXPECT_THAT(node(Number(6, 7)), Pair("", "ignored: start_time_micros"));
+  EXPECT_THAT(node(Number(7, 7)), Pair("duration 7000000", ""));
+  // The inputs of a metadata node, whose type is 1; those of others are not kept.
+  EXPECT_THAT(node(Number(3, 1) + Bytes(8, Bytes(1, "[3]"))), Pair("type 1, inputs [3]", ""));
+  EXPECT_THAT(node(Bytes(8, Bytes(1, "[3]")) + Number(3, 2)), Pair("type 2", ""));
+  EXPECT_THAT(node(Bytes(8, Bytes(1, "[3]"))), Pair("", ""));
+  EXPECT_THAT(node(Bytes(8, Bytes(2, "[3]"))), Pair("", "ignored: shapes"));
+  EXPECT_THAT(node(Bytes(8, Bytes(2, ""))), Pair("", ""));
+  EXPECT_THAT(node(Bytes(8, Bytes(3, "int"))), Pair("", ""));
+  EXPECT_THAT(node(Number(3, 1) + Bytes(9, Bytes(1, "[3]"))), Pair("type 1", ""));
+  EXPECT_THAT(node(Number(11, 7) + Bytes(12, "x") + Number(16, 3)), Pair("", ""));
+  EXPECT_THAT(node(Varint(11 << 3 | 1) + "12345678" + Varint(11 << 3 | 5) + "1234" + Number(1, 5)),
+              Pair("id 5", ""));
+}
+
+TEST(ChakraWireTest, AttributesHaveTheirPlacesInANode) {
+  const auto node = [](const std::string& name, const std::string& value) {
+    return Only(kMetadata + Framed(Attribute(name, value)));
+  };
+  for (const std::string name : {"comm_type", "comm_size", "comm_src", "comm_dst"}) {
+    EXPECT_THAT(node(name, Number(9, 5)), Pair(name + " 5", ""));
+    EXPECT_THAT(node(name, Number(9, 0)), Pair(name + " 0", ""));
+  }
+  EXPECT_THAT(node("comm_tag", Number(9, 5)), Pair("tag 5", ""));
+  EXPECT_THAT(node("is_cpu_op", Number(27, 1)), Pair("cpu 1", ""));
+  EXPECT_THAT(node("is_cpu_op", Number(27, 0)), Pair("", ""));
+  EXPECT_THAT(node("pg_name", Bytes(29, "tp")), Pair("group tp", ""));
+  EXPECT_THAT(node("pg_name", Bytes(28, "no") + Bytes(30, "no")), Pair("", ""));
+  EXPECT_THAT(node("num_ops", Number(9, 5)), Pair("", "ignored: attributes num_ops"));
+}
+
+// int32, int64, uint32, uint64, sint32, sint64, fixed32, fixed64, sfixed32, sfixed64 and bool are
+// the odd fields from 7 to 27; between them are lists.
+TEST(ChakraWireTest, NumbersOfAttributesHaveOneOfElevenTypes) {
+  const auto tag = [](const std::string& value) {
+    return Only(kMetadata + Framed(Attribute("comm_tag", value))).first;
+  };
+  for (uint64_t field = 2; field <= 34; ++field) {
+    if (field == 29) continue;  // A text.
+    const bool is_number = field >= 7 && field <= 27 && field % 2 == 1;
+    const bool is_zigzag = field == 15 || field == 17;
+    EXPECT_EQ(tag(Number(field, 200)), !is_number  ? ""
+                                       : is_zigzag ? "tag 100"
+                                                   : "tag 200")
+        << field;
+    EXPECT_EQ(tag(Number(9, 5) + Bytes(field, "\x07")), "tag 5") << field;
+    if (!is_number) {
+      EXPECT_EQ(tag(Number(9, 5) + Number(field, 200)), "tag 5") << field;
+    }
+  }
+  for (const uint64_t field : {15, 17}) {
+    EXPECT_EQ(tag(Number(field, 5)), "tag -3");
+    EXPECT_EQ(tag(Number(field, 0xffffffffffffffff)), "tag -9223372036854775808");
+  }
+  const std::string bytes = "\x81\x02\x03\x84\x05\x06\x07\x88";
+  EXPECT_EQ(tag(Varint(19 << 3 | 5) + bytes.substr(0, 4)), fmt::format("tag {}", 0x84030281));
+  EXPECT_EQ(tag(Varint(23 << 3 | 5) + bytes.substr(0, 4)),
+            fmt::format("tag {}", static_cast<int32_t>(0x84030281)));
+  for (const uint64_t field : {21, 25}) {
+    EXPECT_EQ(tag(Varint(field << 3 | 1) + bytes),
+              fmt::format("tag {}", static_cast<int64_t>(0x8807060584030281)));
+  }
+}
+
+// Computations are cut off beyond 1000 s, so that the check of the graph refuses them.
+TEST(ChakraWireTest, DurationsAreCutOffBeyondTheLongest) {
+  const auto duration = [](uint64_t us) { return Only(kMetadata + Framed(Number(7, us))).first; };
+  EXPECT_EQ(duration(999'999'999), "duration 999999999000000");
+  EXPECT_EQ(duration(1'000'000'000), "duration 1000000000000000");
+  EXPECT_EQ(duration(1'000'000'001), "duration 1000000001000000");
+  EXPECT_EQ(duration(1'000'000'002), "duration 1000000001000000");
+  EXPECT_EQ(duration(0xffffffffffffffff), "duration 1000000001000000");
+}
+
+// A view that ends within a file is read as if the file ended there: whole messages, or a mistake.
+TEST(ChakraWireTest, NothingBehindTheEndIsRead) {
+  const std::string first = Node(300, 5, Attribute("comm_dst", Number(7, 1)));
+  const std::string file = kMetadata + first + Node(2, 4, Number(7, 3) + Bytes(5, Varint(300)));
+  for (size_t length = 0; length <= file.size(); ++length) {
+    const std::string_view part = std::string_view(file).substr(0, length);
+    const auto read = Only(part);
+    EXPECT_EQ(read, Only(std::string(part))) << length;
+    const bool has_metadata = length >= kMetadata.size();
+    const size_t ends = kMetadata.size() + first.size();
+    const std::string expected = !has_metadata ? "file: does not begin with Chakra's GlobalMetadata"
+                                 : length == kMetadata.size() ? "0 nodes"
+                                 : length < ends        ? "file: message 1 is no node, or cut off"
+                                 : length == ends       ? "id 300, type 5, comm_dst 1"
+                                 : length < file.size() ? "file: message 2 is no node, or cut off"
+                                                        : "2 nodes";
+    EXPECT_EQ(read.first, expected) << length;
+  }
+}
+
+TEST(ChakraWireTest, MistakesNameTheNodesName) {
+  EXPECT_THAT(Read({kMetadata + Node(3, 9, Bytes(2, "sum"))}).errors,
+              ElementsAre(" node 3 (sum): is of unknown type 9"));
+  const std::string sixty(60, 'x');
+  EXPECT_THAT(Read({kMetadata + Node(3, 9, Bytes(2, sixty + "y"))}).errors,
+              ElementsAre(" node 3 (" + sixty + "): is of unknown type 9"));
+}
+
+TEST(ChakraJsonTest, EachKeyHasItsPlaceInANode) {
+  const auto node = [](const std::string& more) {
+    return Only("{\"workload_graph\": [{\"Id\": 3, \"NodeType\": 0" + more + "}]}", true);
+  };
+  EXPECT_THAT(node(""), Pair("id 3, line 1", ""));
+  EXPECT_THAT(node(", \"Name\": \"sum\""), Pair("id 3, name sum, line 1", ""));
+  EXPECT_THAT(node(", \"runtime\": 2.5"), Pair("id 3, duration 2500000, line 1", ""));
+  EXPECT_THAT(node(", \"runtime\": 0"), Pair("id 3, line 1", ""));
+  EXPECT_THAT(node(", \"data_deps\": [7, 0]"), Pair("id 3, data 7, data 0, line 1", ""));
+  EXPECT_THAT(node(", \"ctrl_deps\": [7, 0]"), Pair("id 3, ctrl 7, ctrl 0, line 1", ""));
+  EXPECT_THAT(node(", \"pg_name\": \"tp\""), Pair("id 3, group tp, line 1", ""));
+  EXPECT_THAT(node(", \"comm_tag\": 5"), Pair("id 3, tag 5, line 1", ""));
+  for (const std::string key : {"comm_type", "comm_size", "comm_src", "comm_dst"}) {
+    EXPECT_THAT(node(", \"" + key + "\": 5"), Pair("id 3, " + key + " 5, line 1", ""));
+    EXPECT_THAT(node(", \"" + key + "\": 0"), Pair("id 3, " + key + " 0, line 1", ""));
+    EXPECT_THAT(node(", \"" + key + "\": null"), Pair("id 3, line 1", ""));
+    EXPECT_THAT(node(", \"" + key + "\": -1"),
+                Pair("file:1:1: " + key + ": \"-1\" is no number from 0 on", ""));
+    EXPECT_THAT(node(", \"" + key + "\": \"x\""),
+                Pair("file:1:1: " + key + ": \"x\" is no number from 0 on", ""));
+  }
+  EXPECT_THAT(node(", \"data_deps\": [-1]"),
+              Pair("file:1:1: data_deps: \"-1\" is no number from 0 on", ""));
+  EXPECT_THAT(node(", \"inputs\": {\"values\": \"[3]\"}"), Pair("id 3, inputs [3], line 1", ""));
+  EXPECT_THAT(node(", \"inputs\": {\"shapes\": 4}"), Pair("id 3, line 1", ""));
+  EXPECT_THAT(node(", \"is_cpu_op\": true"), Pair("id 3, cpu 1, line 1", ""));
+  EXPECT_THAT(node(", \"colour\": 1"), Pair("id 3, line 1", "ignored: attributes colour"));
+}
+
+TEST(ChakraJsonTest, NeedsAListOfNodes) {
+  const auto errors = [](const std::string& text) { return Read({text}, true).errors; };
+  EXPECT_THAT(errors("{}"), ElementsAre("1: has no list workload_graph"));
+  EXPECT_THAT(errors("\n{\"workload_graph\": 5}"), ElementsAre("2: has no list workload_graph"));
+  EXPECT_THAT(errors("{\"workload_graph\": [\n5 6]}"), ElementsAre(HasSubstr("not valid JSON")));
+  EXPECT_THAT(errors("{\"workload_graph\": []}"), IsEmpty());
+}
+
+// --- Groups and nodes of several ranks ---
+
+// What one rank declares is not known at the others.
+TEST(ChakraGroupsTest, BelongToTheRankThatDeclaresThem) {
+  const std::string declared = R"([{"pg_name": "tp", "ranks": [0, 1]}])";
+  const std::string use = kMetadata + Node(2, 7,
+                                           Attribute("comm_type", Number(9, 0)) +
+                                               Attribute("comm_size", Number(9, 20'000)) +
+                                               Attribute("pg_name", Bytes(29, "tp")));
+  EXPECT_THAT(Read({Declaring(declared, "tp"), use}).errors,
+              ElementsAre(" node 2: there is no group tp in comm_groups, nor in the trace"));
+  EXPECT_THAT(Read({Declaring(declared, "tp"), Declaring(declared, "tp")}).errors, IsEmpty());
+}
+
+// The file of groups goes before the trace, and may say that group 0 is not all ranks.
+TEST(ChakraGroupsTest, ThoseOfTheFileGoFirst) {
+  const std::string declared = R"([{"pg_name": "tp", "ranks": [0, 1, 2]}])";
+  ChakraSettings settings;
+  settings.groups["tp"] = {1, 0};
+  const std::string member = Declaring(declared, "tp");
+  const ReadTrace read = Read({member, member, kMetadata}, false, settings);
+  EXPECT_THAT(read.errors, IsEmpty());
+  EXPECT_EQ(read.graph->collectives()[0].group, (std::vector<uint32_t>{1, 0}));
+  settings.groups["0"] = {2, 0};
+  const std::string of_0 = Declaring(declared, "0");
+  EXPECT_EQ(Read({of_0, kMetadata, of_0}, false, settings).graph->collectives()[0].group,
+            (std::vector<uint32_t>{2, 0}));
+}
+
+TEST(ChakraGroupsTest, AFileOfGroupsIsJson) {
+  std::vector<std::string> errors;
+  EXPECT_THAT(GroupsFrom("{\"1\": [0, 1]", errors), IsEmpty());
+  EXPECT_THAT(errors, ElementsAre(HasSubstr("not valid JSON")));
+  EXPECT_THAT(GroupsFrom("{\"1\": [-1, 0, 3, 4, \"x\"]}", errors),
+              ElementsAre(Pair("1", ElementsAre(0, 3))));
+  EXPECT_THAT(errors,
+              ElementsAre("1: group 1: \"-1\" is no rank of 4", "1: group 1: \"4\" is no rank of 4",
+                          "1: group 1: \"x\" is no rank of 4"));
+  EXPECT_THAT(GroupsFrom("{}", errors), IsEmpty());
+  EXPECT_THAT(errors, IsEmpty());
+  std::string many = "{";
+  for (int i = 0; i < 30; ++i) many += fmt::format("\"{}\": 5, ", i);
+  GroupsFrom(many + "\"x\": 5}", errors);
+  EXPECT_THAT(errors, SizeIs(21));
+}
+
+// A quote behind a backslash does not end the text; one at the very end is none.
+TEST(ChakraGroupsTest, QuotedValuesEndAtTheirQuote) {
+  const auto errors = [](const std::string& values) {
+    return Read({kMetadata + Node(1, 1, Bytes(8, Bytes(1, values)))}).errors;
+  };
+  const std::string_view expected =
+      " node 1: expected a JSON list of groups, with pg_name and ranks";
+  EXPECT_THAT(errors(R"('[{"pg_name": "a", "ranks": [0]}]' more)"), IsEmpty());
+  EXPECT_THAT(errors(R"("[{\"pg_name\": \"a\"}]", "x")"), IsEmpty());
+  EXPECT_THAT(errors(R"('[{"pg_name": "a"}])"), IsEmpty());  // The end of the values is one, too.
+  EXPECT_THAT(errors(R"('[{"pg_name": "a"}]\)"), testing::Not(IsEmpty()));
+  EXPECT_THAT(errors("pg_name"), ElementsAre(expected));
+  EXPECT_THAT(errors(R"([[{"pg_name": "a"}], [{"pg_name": "b"}]])"), testing::Not(IsEmpty()));
+}
+
+// Both limits of the sizes of collectives, and what is the least group that sends.
+TEST(ChakraWireTest, CollectivesHaveLimits) {
+  const auto errors = [](uint64_t size) {
+    return Read({kMetadata + Node(3, 7,
+                                  Attribute("comm_type", Number(9, 9)) +
+                                      Attribute("comm_size", Number(9, size)))})
+        .errors;
+  };
+  EXPECT_THAT(errors(0), IsEmpty());
+  EXPECT_THAT(errors(uint64_t{1} << 42), IsEmpty());
+  EXPECT_THAT(
+      errors((uint64_t{1} << 42) + 1),
+      ElementsAre(" node 3: has a comm_size of 4398046511105; expected 0 to 4398046511104"));
+  EXPECT_THAT(errors(uint64_t{0} - 1),
+              ElementsAre(" node 3: has a comm_size of -1; expected 0 to 4398046511104"));
+}
+
+// Each comm_type by its number in et_def.proto.
+TEST(ChakraWireTest, CollectivesAreThoseOfTheirNumbers) {
+  const std::map<uint64_t, std::string> names = {{0, "all_reduce"},     {2, "all_gather"},
+                                                 {5, "broadcast"},      {6, "all_to_all"},
+                                                 {7, "reduce_scatter"}, {9, "barrier"}};
+  for (const auto& [type, name] : names) {
+    const std::string member = kMetadata + Node(3, 7,
+                                                Attribute("comm_type", Number(9, type)) +
+                                                    Attribute("comm_size", Number(9, 600)));
+    const ReadTrace read = Read({member, member});
+    ASSERT_THAT(read.errors, IsEmpty()) << name;
+    EXPECT_EQ(read.graph->collectives()[0].operation.name, name);
+    EXPECT_EQ(read.graph->collectives()[0].label, "node3");
+  }
+}
+
+// As many as twenty, of nodes and of what they depend on.
+TEST(ChakraWireTest, StopsAfterTwentyDependenciesThatAreNotThere) {
+  std::string deps;
+  for (int i = 0; i < 30; ++i) deps += Number(5, 100 + static_cast<uint64_t>(i));
+  EXPECT_THAT(Read({kMetadata + Node(1, 4, deps)}).errors, SizeIs(21));
+  EXPECT_THAT(Read({kMetadata + Node(1, 4, Number(4, 9))}).errors, IsEmpty());
+  ChakraSettings settings;
+  settings.has_ctrl_deps = true;
+  EXPECT_THAT(Read({kMetadata + Node(1, 4, Number(4, 9))}, false, settings).errors,
+              ElementsAre(" node 1: depends on node 9, which does not exist"));
+}
+
+TEST(ChakraWireTest, OfManyAttributesSixteenAreNamed) {
+  const auto warning = [](int count) {
+    std::string attributes;
+    for (int i = 0; i < count; ++i) {
+      attributes += Attribute(fmt::format("a{:02}", i), Number(9, 1));
+    }
+    return Read({kMetadata + Node(1, 4, attributes)}).warnings.front();
+  };
+  EXPECT_THAT(warning(16), testing::EndsWith(", a14, a15"));
+  EXPECT_THAT(warning(17), testing::EndsWith(", a14, a15, ..."));
+}
+
+// A field leaves what others have said, whatever came before it.
+TEST(ChakraWireTest, FieldsOfOtherTypesAreReadOver) {
+  const auto node = [](const std::string& fields) {
+    return Only(kMetadata + Framed(fields)).first;
+  };
+  EXPECT_EQ(node(Bytes(2, "sum") + Bytes(12, "x") + Number(1, 5)), "id 5, name sum");
+  EXPECT_EQ(node(Number(3, 7) + Number(1, 9) + Bytes(2, "sum")), "id 9, name sum, type 7");
+  EXPECT_EQ(node(Attribute("comm_tag", Bytes(40, "x") + Number(1, 6) + Number(9, 5))), "tag 5");
+  EXPECT_EQ(node(Attribute("pg_name", Bytes(29, "tp") + Bytes(40, "x") + Number(29, 5))),
+            "group tp");
+  EXPECT_EQ(node(Number(3, 1) + Bytes(8, Bytes(1, "[3]") + Bytes(3, "int") + Number(1, 5))),
+            "type 1, inputs [3]");
+}
+
+TEST(ChakraWireTest, TheCpuTheGpuAndMessagesHaveStreamsOfTheirOwn) {
+  const ReadTrace read = Read(
+      {kMetadata + Node(1, 4, Number(7, 5)) +
+       Node(2, 4, Number(7, 5) + Attribute("is_cpu_op", Number(27, 1))) +
+       Node(3, 5, Attribute("comm_dst", Number(7, 0)) + Attribute("comm_size", Number(9, 0))) +
+       Node(4, 6, Attribute("comm_src", Number(7, 0)) + Attribute("comm_size", Number(9, 0)))});
+  ASSERT_THAT(read.errors, IsEmpty());
+  std::set<uint32_t> streams;
+  for (const uint32_t op : {0u, 1u, 2u}) streams.insert(read.graph->At(0, op).stream);
+  EXPECT_EQ(streams.size(), 3u);
+  EXPECT_FALSE(streams.contains(kNoStream));
+  EXPECT_EQ(read.graph->At(0, 3).stream, kNoStream);  // Receives wait beside all others.
+}
+
+TEST(ChakraWireTest, InvalidNodesAndMetadataTakeNoTime) {
+  const ReadTrace read = Read({kMetadata + Node(1, 0, "") + Node(2, 1, Number(5, 1))});
+  EXPECT_EQ(read.Ends()[0], Time{});
+  EXPECT_THAT(read.warnings, ElementsAre("file: ignored: 1 invalid nodes, which finish at once"));
+  EXPECT_THAT(Read({kMetadata + Node(1, 4, Number(7, 1'000'000'000))}).errors, IsEmpty());
+  ChakraSettings settings;
+  settings.ignores_memory = true;
+  EXPECT_EQ(
+      Read({kMetadata + Node(1, 2, "") + Node(2, 3, Number(5, 1))}, false, settings).Ends()[0],
+      Time{});
+}
+
+TEST(ChakraWireTest, ControlDependenciesThatAreFollowedAreNotIgnored) {
+  ChakraSettings settings;
+  settings.has_ctrl_deps = true;
+  const std::string file = kMetadata + Node(1, 4, "") + Node(2, 4, Number(4, 1));
+  EXPECT_THAT(Read({file}, false, settings).warnings, IsEmpty());
+  EXPECT_THAT(Read({file}).warnings, SizeIs(1));
+}
+
+// Letters of several bytes are whole, or left out.
+TEST(ChakraWireTest, NamesAreCutBetweenLetters) {
+  const std::string start(59, 'x');
+  EXPECT_THAT(Read({kMetadata + Node(3, 9, Bytes(2, start + "\xc3\xa9"))}).errors,
+              ElementsAre(" node 3 (" + start + "): is of unknown type 9"));
+  const std::string fits = start.substr(1) + "\xc3\xa9";
+  EXPECT_THAT(Read({kMetadata + Node(3, 9, Bytes(2, fits + "y"))}).errors,
+              ElementsAre(" node 3 (" + fits + "): is of unknown type 9"));
+}
+
+TEST(ChakraWireTest, ANodeHasOneMistake) {
+  EXPECT_THAT(Read({kMetadata + Node(3, 4, "") + Node(3, 9, "")}).errors,
+              ElementsAre(" node 3: has the id of another node"));
+}
+
+// All ranks of a group perform the same operation of the same size; none is a size of 0, of which a
+// collective has a byte.
+TEST(ChakraJsonTest, CollectivesOfAGroupAreAlike) {
+  EXPECT_THAT(Read({AllReduce(300), AllToAll(300)}, true).errors,
+              ElementsAre("3: node 2: is all-to-all of 300 bytes; the first rank of its group has "
+                          "all-reduce of 300"));
+  const std::string none = "{\"workload_graph\": [{\"Id\": 1, \"NodeType\": 7, \"comm_type\": 0}]}";
+  EXPECT_THAT(Read({none, AllReduce(1)}, true).errors,
+              ElementsAre("3: node 2: is all-reduce of 1 bytes; the first rank of its group has "
+                          "all-reduce of 0"));
+  const ReadTrace read = Read({none, AllReduce(0)}, true);
+  ASSERT_THAT(read.errors, IsEmpty());
+  EXPECT_EQ(read.graph->collectives()[0].operation.bytes, 1);
+}
+
+// Without quotes around them, values are JSON as they stand.
+TEST(ChakraGroupsTest, BackslashesOfPlainValuesAreTheirOwn) {
+  EXPECT_THAT(Read({Declaring(R"([{"pg_name": "a\"b", "ranks": [0]}])", "a\"b")}).errors,
+              IsEmpty());
+}
+
+TEST(ChakraIgnoredTest, RemembersAThousandAttributes) {
+  ChakraIgnored ignored;
+  for (int i = 0; i < 1'500; ++i) ignored.NoteAttribute(std::to_string(i));
+  EXPECT_EQ(ignored.attributes.size(), 1'000u);
+  EXPECT_TRUE(ignored.attributes.contains("999"));
 }
 
 }  // namespace heddle::chakra_test

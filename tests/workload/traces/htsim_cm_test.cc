@@ -246,4 +246,110 @@ TEST(HtsimCmTest, NamesCycles) {
                           "0:id1"));
 }
 
+TEST(HtsimCmTest, EveryNumberHasLimits) {
+  const auto errors = [](const std::string& line) {
+    return ErrorsOfCm("Nodes 2\nConnections 1\n" + line + "\n");
+  };
+  const std::string greatest = "1000000000000000000";
+  EXPECT_THAT(errors("1048576->1 start 0 size 1"),
+              ElementsAre("3: the source: 1048576 is out of range"));
+  EXPECT_THAT(errors("1->1048576 start 0 size 1"),
+              ElementsAre("3: the destination: 1048576 is out of range"));
+  EXPECT_THAT(errors("1->1048575 start 0 size 1"),
+              ElementsAre("3: there is no node 1048575; there are 2"));
+  EXPECT_THAT(errors("1048575->1 start 0 size 1"),
+              ElementsAre("3: there is no node 1048575; there are 2"));
+  EXPECT_THAT(errors("-1->1 start 0 size 1"), ElementsAre("3: the source: -1 is out of range"));
+  EXPECT_THAT(errors("1->-1 start 0 size 1"),
+              ElementsAre("3: the destination: -1 is out of range"));
+  EXPECT_THAT(errors("0->1 start 1000000000000000 size " + greatest), IsEmpty());
+  for (const char* word : {"id", "start", "prio", "msg"}) {
+    const std::string rest = std::string(word) == "start" ? " size 1 " : " size 1 start 0 ";
+    EXPECT_THAT(errors("0->1" + rest + word + " 0"), IsEmpty()) << word;
+    EXPECT_THAT(errors("0->1" + rest + word + " -1"),
+                ElementsAre(std::string("3: ") + word + ": -1 is out of range"));
+  }
+  for (const char* word : {"trigger", "send_done_trigger", "recv_done_trigger"}) {
+    EXPECT_THAT(errors(std::string("0->1 size 1 ") + word + " -1"),
+                ElementsAre(std::string("3: ") + word + ": -1 is out of range"));
+    EXPECT_THAT(errors(std::string("0->1 size 1 start 0 ") + word),
+                ElementsAre(std::string("3: expected a number behind ") + word));
+  }
+  EXPECT_THAT(ErrorsOfCm("Nodes -1\nConnections 0\n"), ElementsAre("1: Nodes: -1 is out of range"));
+  EXPECT_THAT(ErrorsOfCm("Nodes 1\nConnections -1\n"),
+              ElementsAre("2: Connections: -1 is out of range"));
+  EXPECT_THAT(errors("trigger id -1 oneshot"), ElementsAre("3: id: -1 is out of range"));
+  EXPECT_THAT(ErrorsOfCm("Nodes 2\nConnections 0\ntrigger id 0 barrier count " + greatest + "\n"),
+              IsEmpty());
+  for (const char* end : {"oneshot 1", "barrier count", "barrier count 1 2", "multishot count 1"}) {
+    EXPECT_THAT(errors(std::string("trigger id 1 ") + end),
+                ElementsAre(testing::StartsWith("3: expected the end of the line, found ")))
+        << end;
+  }
+}
+
+// With starts in microseconds, too.
+TEST(HtsimCmTest, AConnectionStartsUpTo1000SecondsLater) {
+  const auto errors = [](const std::string& start) {
+    return Read("Nodes 2\nConnections 1\n0->1 start " + start + " size 1\n",
+                {.unit = HtsimCmSettings::Unit::kUs})
+        .errors;
+  };
+  EXPECT_THAT(errors("1000000000"), IsEmpty());
+  EXPECT_THAT(errors("1000000001"), ElementsAre("3: starts later than 1000 s"));
+}
+
+// A start of 0 needs no wait; any other is a wait of its own.
+TEST(HtsimCmTest, ConnectionsAreMessagesOfTheirOwn) {
+  const ReadTrace read = Read(
+      "Failures 0\nNodes 3\nConnections 3\n0->1 start 0 size 7\n0->1 start 1 size 8 id 0\n"
+      "2->0 id 5 start 2 size 9\n");
+  ASSERT_THAT(read.errors, IsEmpty());
+  ASSERT_EQ(read.graph->OpsOf(0).size(), 4u);  // Two sends, a wait, and a receive.
+  EXPECT_EQ(read.graph->At(0, 0).bytes, 7);
+  EXPECT_EQ(read.graph->At(0, 0).label, "");
+  EXPECT_EQ(read.graph->At(0, 0).line, 4);
+  EXPECT_EQ(read.graph->At(0, 0).channel, 0u);
+  EXPECT_EQ(read.graph->At(0, 1).bytes, 8);
+  EXPECT_EQ(read.graph->At(0, 1).channel, 1u);
+  EXPECT_EQ(read.graph->At(0, 1).label, "id0");
+  EXPECT_EQ(read.graph->At(0, 2).time, Duration{1});
+  EXPECT_EQ(read.graph->At(0, 2).stream, kNoStream);
+  EXPECT_EQ(read.graph->At(0, 3).label, "id5");
+  EXPECT_EQ(read.graph->At(0, 3).line, 6);
+  EXPECT_EQ(read.graph->At(2, 0).channel, 2u);
+  EXPECT_EQ(read.graph->At(1, 0).peer, 0u);
+  EXPECT_EQ(read.graph->At(1, 1).bytes, 8);
+}
+
+// All mistakes are named, each with its line.
+TEST(HtsimCmTest, NamesAllMistakesOfConnections) {
+  EXPECT_THAT(ErrorsOfCm("Nodes 2\nConnections 3\n2->3 start 0 size 1 id 1\n"
+                         "0->1 trigger 1 size 1 send_done_trigger 2 recv_done_trigger 3 id 1\n"
+                         "0->1 start 0 size 1 id 1\n"),
+              ElementsAre("3: there is no node 2; there are 2",
+                          "3: there is no node 3; there are 2", "4: there is no trigger 1",
+                          "4: there is no trigger 2", "4: there is no trigger 3",
+                          "4: id 1 is that of line 3, too", "5: id 1 is that of line 3, too"));
+  EXPECT_THAT(
+      ErrorsOfCm("Nodes 2\nConnections 4\n0->1 start 2000000000000000 size 1\n"
+                 "0->1 size 1 trigger 1\n1->0 size 1 start 0 recv_done_trigger 2\n"
+                 "0->1 size 1 trigger 2\ntrigger id 1 barrier\ntrigger id 2 barrier count 2\n"),
+      ElementsAre("3: starts later than 1000 s", "7: no connection fires trigger 1",
+                  "8: needs 2 activations, but only 1 connections fire it"));
+}
+
+// A trigger that starts nothing may fire or not.
+TEST(HtsimCmTest, ATriggerMayStartNothing) {
+  EXPECT_THAT(ErrorsOfCm("Nodes 2\nConnections 1\n0->1 start 0 size 1 recv_done_trigger 1\n"
+                         "trigger id 1 barrier count 9\ntrigger id 2 oneshot\n"),
+              IsEmpty());
+}
+
+TEST(HtsimCmTest, AnEmptyFileHasNoNodes) {
+  EXPECT_THAT(ErrorsOfCm(""), ElementsAre(" has no line \"Nodes\" with a number",
+                                          " has no line \"Connections\" with a number"));
+  EXPECT_THAT(ErrorsOfCm("Nodes\n"), ElementsAre("1: expected a number behind Nodes"));
+}
+
 }  // namespace heddle::htsim_cm_test
