@@ -202,6 +202,27 @@ TEST(MpRdmaTest, ADeadPathGetsNothingAfterThePacketsInFlight) {
   }
 }
 
+// Of twelve packets in flight the first two are held back. Marks on the next 19 take 9.5 from the
+// window, until the two alone fill it. Their ACKs are late and release nothing on their path, but
+// without a packet in flight nothing would go on: one packet leaves on another path.
+TEST(MpRdmaTest, OnePacketGoesOnWhereTheLastInFlightWereLate) {
+  std::map<uint32_t, Time> sent;
+  const auto note = [&](const SwitchView&, const Packet& p) { sent[p.seq] = p.sent; };
+  const Match early = [](const Packet& p) { return p.kind == PacketKind::kData && p.seq <= 20; };
+  Lab lab({.graph = Line(2, kLink),
+           .transport = MpRdmaWith("probe: 0, first_window: 12, delta: 8"),
+           .switch_policy = Scripted({WatchAt(0, AllData(0), note), HoldAt(0, Data(0, 0), 100_us),
+                                      HoldAt(0, Data(0, 1), 100_us), MarkAt(0, early)})});
+  lab.AddFlow(0, 1, 100 * 1'024);
+  lab.Run(Time{} + 10_ms);
+  ASSERT_TRUE(lab.finished());
+  EXPECT_EQ(lab.Record(0).sender.timeouts, 0);
+  EXPECT_EQ(lab.Record(0).sender.retransmissions, 0);
+  EXPECT_LT(sent[20], Time{} + 100_us);
+  EXPECT_GT(sent[21], Time{} + 100_us);
+  EXPECT_GT(sent[22] - sent[21], 4_us);  // Its ACK releases the next.
+}
+
 // --- Losses ---
 
 TEST(MpRdmaTest, LossesAreRepaired) {
@@ -216,6 +237,22 @@ TEST(MpRdmaTest, LossesAreRepaired) {
     EXPECT_GT(lab.Record(0).sender.retransmissions, 0);
     EXPECT_GT(lab.Record(0).sender.retransmissions, lab.Record(0).sender.retransmissions_spurious);
   }
+}
+
+// The ACK of flow 0 comes after 4 us, two packets of 897.6 ns and two ACKs of 67.2 ns, just behind
+// a timeout. Then the NIC is busy with a packet of flow 1, so flow 0 ends while its turn is due.
+// Later flows that take the slots of both are not hurt.
+TEST(MpRdmaTest, AFlowThatEndsBeforeItsTurnLeavesItsSlotInOrder) {
+  Lab lab({.graph = Line(2, {10_Gbps, 1_us}),
+           .transport = MpRdmaWith("first_window: 1000, rto: 5700ns")});
+  lab.AddFlow(0, 1, 1'024);
+  lab.AddFlow(0, 1, 20 * 1'024);
+  lab.AddFlow(0, 1, 1'024, Time{} + 10_ms);
+  lab.AddFlow(0, 1, 1'024, Time{} + 10_ms);
+  lab.Run(Time{} + 20_ms);
+  EXPECT_TRUE(lab.finished());
+  EXPECT_EQ(lab.Record(0).sender.timeouts, 1);
+  EXPECT_EQ(lab.Record(0).sender.packets_sent, 1);
 }
 
 TEST(MpRdmaTest, LostAcksOfAFlowStopNothing) {

@@ -58,6 +58,21 @@ TEST(RoceSlotTest, KnowsNothingOfTheFlowBefore) {
   EXPECT_EQ(FctTx(lab.Record(1)), FctTx(lab.Record(0)));
 }
 
+// The ACK of flow 0 comes after 4 us, two packets of 838.4 ns and two ACKs of 48 ns, just behind a
+// timeout. Then the NIC is busy with a packet of flow 1, so flow 0 ends while its turn is due.
+// Later flows that take the slots of both are not hurt.
+TEST(RoceSlotTest, IsInOrderAfterAFlowThatEndsBeforeItsTurn) {
+  Lab lab({.graph = Line(2, {10_Gbps, 1_us}), .transport = Roce("rto: 5600ns")});
+  lab.AddFlow(0, 1, 1'000);
+  lab.AddFlow(0, 1, 20'000);
+  lab.AddFlow(0, 1, 1'000, Time{} + 10_ms);
+  lab.AddFlow(0, 1, 1'000, Time{} + 10_ms);
+  lab.Run(Time{} + 20_ms);
+  EXPECT_TRUE(lab.finished());
+  EXPECT_EQ(lab.Record(0).sender.timeouts, 1);
+  EXPECT_EQ(lab.Record(0).sender.packets_sent, 1);
+}
+
 // --- An idle network ---
 
 TEST(RoceIdealTest, TakesTheTimesOfTheClosedForm) {
