@@ -50,6 +50,28 @@ TEST(DdpTest, OvertakenPacketsAreNotSentAgain) {
   }
 }
 
+// 20 packets by four spines in turn change their path up to 19 times, those of a hash never.
+TEST(DdpTest, PathsAndTheirChangesAreCounted) {
+  for (const std::string balancer : {"rr_pkt", "ecmp"}) {
+    Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 4, hosts_per_leaf: 1, host_link: {rate: "
+                                    "100Gbps, delay: 1us}, fabric_link: {rate: 100Gbps, delay: "
+                                    "1us}}"),
+             .transport = kDdp,
+             .balancer = fmt::format("{{kind: {}}}", balancer)});
+    lab.AddFlow(0, 1, 20 * 1'024);
+    lab.Run();
+    const ReceiverRecord& receiver = lab.Record(0).receiver;
+    EXPECT_EQ(receiver.paths_used, balancer == "ecmp" ? 1 : 4);
+    if (balancer == "ecmp") {
+      EXPECT_EQ(receiver.path_switches, 0);
+    } else {
+      EXPECT_GE(receiver.path_switches, 10);
+      EXPECT_LE(receiver.path_switches, 19);
+    }
+    EXPECT_EQ(receiver.hops, 4);
+  }
+}
+
 // Each lost packet is sent again once, a timeout after it was sent. Nothing limits what is in
 // flight, so the receiver's window must hold the rest of the flow.
 TEST(DdpTest, ALossCostsOneTimeout) {

@@ -59,6 +59,36 @@ TEST(MpRdmaTest, ALoneFlowTakesItsPipelineTime) {
   EXPECT_EQ(FctRx(lab.Record(0)), packet * (1'000 + 3) + 4_us);
 }
 
+// 4 us of propagation at 100 Gbps and a payload over each of two links: 52,000 bytes of 1000, or
+// 52,048 of 1024.
+TEST(MpRdmaTest, BeginsWithABandwidthDelayProductInWholePackets) {
+  for (const auto& [mtu, packets] : {std::pair(1'000, 52), std::pair(1'024, 51)}) {
+    Lab lab({.graph = Line(2, kLink), .transport = MpRdmaWith(fmt::format("mtu: {}", mtu))});
+    lab.AddFlow(0, 1, 1'000'000);
+    double window = 0;
+    lab.SampleEvery(1_us, [&](Time at) {
+      if (at == Time{} + 1_us) window = SenderOf(lab, 0, 0)->window();
+    });
+    lab.Run(Time{} + 10_us);
+    EXPECT_EQ(window, packets) << mtu;
+  }
+}
+
+// Two flows have much to send. Only one of them hears ACKs, which give it no more turns.
+TEST(MpRdmaTest, FlowsTakeTurnsWhateverAcksCome) {
+  std::vector<FlowId> turns;
+  const auto note = [&](const SwitchView&, const Packet& p) { turns.push_back(p.flow); };
+  Lab lab({.graph = Line(2, {10_Gbps, 1_us}),
+           .transport = MpRdmaWith("first_window: 100, rto: 10ms"),
+           .switch_policy = Scripted(
+               {WatchAt(0, Anything(PacketKind::kData), note), DropAt(0, AllAcks(1)).Times(90)})});
+  lab.AddFlow(0, 1, 100 * 1'024);
+  lab.AddFlow(0, 1, 100 * 1'024);
+  lab.Run();
+  ASSERT_GE(turns.size(), 200u);
+  for (size_t i = 0; i < 200; ++i) ASSERT_EQ(turns[i], i % 2) << i;
+}
+
 // Without marks each ACK adds one over the window: a packet in a round trip.
 TEST(MpRdmaTest, GrowsByOnePacketInARoundTripWithoutMarks) {
   Lab lab({.graph = Line(2, {100_Gbps, 20_us}), .transport = MpRdmaWith("first_window: 10")});

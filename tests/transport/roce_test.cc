@@ -8,6 +8,9 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
@@ -237,6 +240,21 @@ TEST(RoceTurnsTest, APacedQueuePairGetsTheHalfOfTheLineThatItMayHave) {
 // Once the other has begun to send it waits for its next turn, and the paced one behind it.
 TEST(RoceTurnsTest, FromTheStartThePacedOneComesLate) {
   EXPECT_NEAR(ShareOfUnpaced(", turns: from_start"), 2.0 / 3, 0.001);
+}
+
+// Two queue pairs have much to send. Only one of them hears ACKs, which give it no more turns.
+TEST(RoceTurnsTest, AcksGiveNoMoreTurns) {
+  std::vector<FlowId> turns;
+  const auto note = [&](const SwitchView&, const Packet& p) { turns.push_back(p.flow); };
+  Lab lab({.graph = Line(2, {10_Gbps, 1_us}),
+           .transport = Roce("rto: 10ms"),
+           .switch_policy = Scripted(
+               {WatchAt(0, Anything(PacketKind::kData), note), DropAt(0, AllAcks(1)).Times(90)})});
+  lab.AddFlow(0, 1, 100'000);
+  lab.AddFlow(0, 1, 100'000);
+  lab.Run();
+  ASSERT_GE(turns.size(), 200u);
+  for (size_t i = 0; i < 200; ++i) ASSERT_EQ(turns[i], i % 2) << i;
 }
 
 // --- Windows ---

@@ -100,6 +100,21 @@ TEST(DcqcnPaperTest, StopsItsClockAtTheLineRate) {
   EXPECT_EQ(rate.deadline(), kNever);
 }
 
+// A halving leaves half of the line's rate missing, and n steps 2^-n of that. The step after which
+// less than a bit per second is missing gives the line's rate: that to 0.73 of 50e9 bits per
+// second.
+TEST(DcqcnPaperTest, ReachesTheLineWhereLessThanABitPerSecondIsMissing) {
+  for (const BitRate line : {100_Gbps, BitRate{int64_t{1} << 36}}) {
+    RateClock rate("", line);
+    rate.Cnp(At(0_us));
+    const double bps = static_cast<double>(line.bps);
+    EXPECT_DOUBLE_EQ(rate.Gbps(At(35 * 55_us)) * 1e9, bps - std::ldexp(bps, -36));
+    EXPECT_NE(rate.deadline(), kNever);
+    EXPECT_EQ(rate.Gbps(At(36 * 55_us)), bps * 1e-9);
+    EXPECT_EQ(rate.deadline(), kNever);
+  }
+}
+
 TEST(DcqcnPaperTest, RaisesTheRateByBytesToo) {
   RateClock rate(", byte_counter: 10KB");
   for (const Duration at : {0_us, 50_us}) rate.Cnp(At(at));
