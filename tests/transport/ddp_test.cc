@@ -72,6 +72,30 @@ TEST(DdpTest, PathsAndTheirChangesAreCounted) {
   }
 }
 
+// However many paths there are.
+TEST(DdpTest, EachOfManyPathsIsCountedOnce) {
+  Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 130, hosts_per_leaf: 1, host_link: {rate: "
+                                  "100Gbps, delay: 1us}, fabric_link: {rate: 100Gbps, delay: "
+                                  "1us}}"),
+           .transport = kDdp,
+           .balancer = "{kind: rr_pkt}"});
+  lab.AddFlow(0, 1, 600 * 1'024);
+  lab.Run();
+  EXPECT_EQ(lab.Record(0).receiver.paths_used, 130);
+}
+
+// Packet 5 comes behind packet 8: three sequence numbers late.
+TEST(DdpTest, LateSequenceNumbersAreMeasuredFromTheHighest) {
+  Lab lab({.graph = Line(2, kLink),
+           .transport = kDdp,
+           .switch_policy = Scripted({LetPassAt(0, Data(0, 5), 3).Times(1)})});
+  lab.AddFlow(0, 1, 20 * 1'024);
+  lab.Run();
+  EXPECT_EQ(lab.Record(0).receiver.reordered_seq, 1);
+  EXPECT_EQ(lab.Reordering().behind.count(), 1);
+  EXPECT_EQ(lab.Reordering().behind.max(), 3);
+}
+
 // Each lost packet is sent again once, a timeout after it was sent. Nothing limits what is in
 // flight, so the receiver's window must hold the rest of the flow.
 TEST(DdpTest, ALossCostsOneTimeout) {

@@ -89,6 +89,38 @@ TEST(MpRdmaTest, FlowsTakeTurnsWhateverAcksCome) {
   for (size_t i = 0; i < 200; ++i) ASSERT_EQ(turns[i], i % 2) << i;
 }
 
+// All flows have five packets in flight. The ACKs of flow 0 are held back until they come together,
+// when it has nothing to send and the others keep the NIC busy. It takes its place among them once,
+// however many ACKs come before its turn: five ACKs, each of which releases a packet at least, need
+// as many rounds.
+TEST(MpRdmaTest, AcksInOneBurstGiveOnePlaceInTheRound) {
+  constexpr uint32_t kFlows = 11;
+  const Duration round = kFlows * SerializationDelay(1'122_B, 10_Gbps);
+  std::vector<FlowId> turns;
+  std::vector<Rule> rules = {
+      WatchAt(0, Anything(PacketKind::kData),
+              [&](const SwitchView&, const Packet& p) { turns.push_back(p.flow); })};
+  for (uint32_t k = 0; k < 5; ++k) {
+    const Match ack = [k](const Packet& p) {
+      return p.kind == PacketKind::kAck && p.flow == 0 && p.nack.trigger == k;
+    };
+    rules.push_back(HoldAt(0, ack, 300_us - k * round));
+  }
+  Lab lab({.graph = Line(2, {10_Gbps, 1_us}),
+           .transport = MpRdmaWith("first_window: 5, rto: 10ms, probe: 0"),
+           .switch_policy = Scripted(rules)});
+  for (uint32_t f = 0; f < kFlows; ++f) lab.AddFlow(0, 1, 100 * 1'024);
+  lab.Run();
+  ASSERT_TRUE(lab.finished());
+  std::vector<size_t> places;
+  for (size_t i = 0; i < turns.size(); ++i) {
+    if (turns[i] == 0) places.push_back(i);
+  }
+  ASSERT_GE(places.size(), 10u);
+  EXPECT_GT(places[5] - places[4], 100u);  // Nothing to send.
+  for (size_t i = 6; i < 10; ++i) EXPECT_GE(places[i] - places[i - 1], kFlows - 1) << i;
+}
+
 // Without marks each ACK adds one over the window: a packet in a round trip.
 TEST(MpRdmaTest, GrowsByOnePacketInARoundTripWithoutMarks) {
   Lab lab({.graph = Line(2, {100_Gbps, 20_us}), .transport = MpRdmaWith("first_window: 10")});

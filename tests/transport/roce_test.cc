@@ -257,6 +257,24 @@ TEST(RoceTurnsTest, AcksGiveNoMoreTurns) {
   for (size_t i = 0; i < 200; ++i) ASSERT_EQ(turns[i], i % 2) << i;
 }
 
+// The only packet is lost, and from 1 us on the queue pair may not send. The timeout is not
+// doubled, and runs on: it has passed at 10, 20, ... and 100 us.
+TEST(RoceLimitTest, TimeoutsGoOnWhileNothingMayBeSent) {
+  for (const std::string more : {"rto: 10us", "recovery: irn, rto_low: 10us"}) {
+    Lab lab({.graph = Links(2),
+             .transport = Roce(more),
+             .switch_policy = Scripted({DropAt(0, Data(0, 0)).Times(1)})});
+    lab.AddFlow(0, 1, 1'000);
+    lab.SampleEvery(1_us, [&](Time now) {
+      if (now == Time{} + 1_us) lab.network().host(0).transport().SetRateLimit(0, {0});
+    });
+    lab.Run(Time{} + 105_us);
+    EXPECT_FALSE(lab.finished());
+    EXPECT_EQ(lab.Record(0).sender.timeouts, 10) << more;
+    EXPECT_EQ(lab.Record(0).sender.packets_sent, 1) << more;
+  }
+}
+
 // --- Windows ---
 
 // T12: the least window that does not slow a flow down is what fits a round trip.
@@ -287,6 +305,7 @@ TEST(RoceWindowTest, FollowsFromTheNetwork) {
   EXPECT_EQ(most_in_flight(4, "recovery: irn, bdp: 104KB"), 100u);
   EXPECT_EQ(most_in_flight(4, "recovery: irn, bdp: 50500B"), 50u);
   EXPECT_EQ(most_in_flight(4, "window: bdp, bdp: 50500B"), 51u);
+  EXPECT_EQ(most_in_flight(4, "recovery: irn, bdp: 500B"), 1u);  // One at least.
   EXPECT_EQ(most_in_flight(4, "window: bdp"), 100u);
   EXPECT_EQ(FctRx(Transfer(1'000'000, {}, Roce("recovery: irn"), Links(6))), 90'259'200_ps);
 }

@@ -336,6 +336,13 @@ TEST(CnpTest, OfOneMarkComesOnce) {
   EXPECT_EQ(CnpTimes("rp: paper", 0).size(), 0u);
 }
 
+// Packets 100 and 110 are 838.4 ns apart, before the first CNP has slowed the flow down.
+TEST(CnpTest, MayComeAgainExactlyAfterTheInterval) {
+  const std::vector<Rule> marks = {MarkAt(2, Data(0, 100)), MarkAt(2, Data(0, 110))};
+  EXPECT_EQ(CnpTimes("cnp_interval: 838400ps", 0, marks).size(), 2u);
+  EXPECT_EQ(CnpTimes("cnp_interval: 838401ps", 0, marks).size(), 1u);
+}
+
 // Two marks, 0.8 us apart.
 TEST(CnpTest, CanTrailTheInterval) {
   const std::vector<Rule> marks = {MarkAt(2, Data(0, 100)), MarkAt(2, Data(0, 110))};
