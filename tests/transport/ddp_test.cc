@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/lab.h"
+#include "tests/support/scripted_policy.h"
 
 namespace heddle::ddp_test {
 
@@ -45,6 +48,52 @@ TEST(DdpTest, OvertakenPacketsAreNotSentAgain) {
     const Duration packet = SerializationDelay(1'122_B, 100_Gbps);
     EXPECT_LE(FctRx(record), packet * (1'000 + 3) + 4_us + 10_us);
   }
+}
+
+// 20 packets by four spines in turn change their path up to 19 times, those of a hash never.
+TEST(DdpTest, PathsAndTheirChangesAreCounted) {
+  for (const std::string balancer : {"rr_pkt", "ecmp"}) {
+    Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 4, hosts_per_leaf: 1, host_link: {rate: "
+                                    "100Gbps, delay: 1us}, fabric_link: {rate: 100Gbps, delay: "
+                                    "1us}}"),
+             .transport = kDdp,
+             .balancer = fmt::format("{{kind: {}}}", balancer)});
+    lab.AddFlow(0, 1, 20 * 1'024);
+    lab.Run();
+    const ReceiverRecord& receiver = lab.Record(0).receiver;
+    EXPECT_EQ(receiver.paths_used, balancer == "ecmp" ? 1 : 4);
+    if (balancer == "ecmp") {
+      EXPECT_EQ(receiver.path_switches, 0);
+    } else {
+      EXPECT_GE(receiver.path_switches, 10);
+      EXPECT_LE(receiver.path_switches, 19);
+    }
+    EXPECT_EQ(receiver.hops, 4);
+  }
+}
+
+// However many paths there are.
+TEST(DdpTest, EachOfManyPathsIsCountedOnce) {
+  Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 130, hosts_per_leaf: 1, host_link: {rate: "
+                                  "100Gbps, delay: 1us}, fabric_link: {rate: 100Gbps, delay: "
+                                  "1us}}"),
+           .transport = kDdp,
+           .balancer = "{kind: rr_pkt}"});
+  lab.AddFlow(0, 1, 600 * 1'024);
+  lab.Run();
+  EXPECT_EQ(lab.Record(0).receiver.paths_used, 130);
+}
+
+// Packet 5 comes behind packet 8: three sequence numbers late.
+TEST(DdpTest, LateSequenceNumbersAreMeasuredFromTheHighest) {
+  Lab lab({.graph = Line(2, kLink),
+           .transport = kDdp,
+           .switch_policy = Scripted({LetPassAt(0, Data(0, 5), 3).Times(1)})});
+  lab.AddFlow(0, 1, 20 * 1'024);
+  lab.Run();
+  EXPECT_EQ(lab.Record(0).receiver.reordered_seq, 1);
+  EXPECT_EQ(lab.Reordering().behind.count(), 1);
+  EXPECT_EQ(lab.Reordering().behind.max(), 3);
 }
 
 // Each lost packet is sent again once, a timeout after it was sent. Nothing limits what is in
@@ -88,6 +137,58 @@ TEST(DdpTest, PacketsBeyondTheWindowAreDropped) {
   ASSERT_TRUE(lab.finished());
   EXPECT_GT(lab.Record(0).receiver.discarded, 0);
   EXPECT_GT(lab.Record(0).sender.retransmissions, 0);
+}
+
+// The first packet is lost. Of the others the receiver places those within its window, which begins
+// with the missing one, and drops the rest; all of these come again after the timeout.
+int64_t DroppedOf(int64_t packets, const std::string& window) {
+  Lab lab({.graph = Line(2, kLink),
+           .transport = "{kind: rocev2, cc: none, recovery: ddp" + window + "}",
+           .switch_policy = Scripted({DropAt(0, Data(0, 0)).Times(1)})});
+  lab.AddFlow(0, 1, packets * 1'024);
+  lab.Run();
+  EXPECT_TRUE(lab.finished());
+  return lab.Record(0).receiver.discarded;
+}
+
+TEST(DdpTest, TheWindowIsCountedInPacketsThatHaveBegun) {
+  for (const auto& [bytes, packets] : std::vector<std::pair<int, int>>{
+           {1, 1}, {1'023, 1}, {1'024, 1}, {1'025, 2}, {10'240, 10}, {10'241, 11}}) {
+    EXPECT_EQ(DroppedOf(200, fmt::format(", ddp_window: {}B", bytes)), 200 - packets) << bytes;
+  }
+}
+
+// 4 us of propagation and 1024 bytes over each of two links are 52,048 bytes at 100 Gbps; twice
+// that needs 102 packets.
+TEST(DdpTest, TheUsualWindowIsTwoBandwidthDelayProducts) {
+  EXPECT_EQ(DroppedOf(200, ""), 200 - 102);
+}
+
+// However large it is set: the number of held packets has 14 bits.
+TEST(DdpTest, TheWindowHasAtMost16384Packets) {
+  EXPECT_EQ(DroppedOf(16'400, ", ddp_window: 1GB, ddp_rto: 10ms"), 16);
+}
+
+// Packet 0 is sent at time 0, and again when its timeout has passed. A round trip is 4 links of
+// 40 us, a packet of 1122 bytes over two of them and an ACK of 84 bytes over the others.
+TEST(DdpTest, TheTimeoutIsThreeRoundTripsUnlessSet) {
+  const auto sent_again = [](Duration delay, const std::string& more) {
+    std::vector<Time> sent;
+    const auto note = [&](const SwitchView&, const Packet& packet) { sent.push_back(packet.sent); };
+    Lab lab({.graph = Line(2, {100_Gbps, delay}),
+             .transport = "{kind: rocev2, cc: none, recovery: ddp" + more + "}",
+             .switch_policy =
+                 Scripted({WatchAt(0, Data(0, 0), note), DropAt(0, Data(0, 0)).Times(1)})});
+    lab.AddFlow(0, 1, 3'000);
+    lab.Run();
+    EXPECT_EQ(sent.size(), 2u);
+    return sent.back() - Time{};
+  };
+  const Duration round_trip =
+      160_us + 2 * (SerializationDelay(1'122_B, 100_Gbps) + SerializationDelay(84_B, 100_Gbps));
+  EXPECT_EQ(sent_again(40_us, ""), 3 * round_trip);
+  EXPECT_EQ(sent_again(1_us, ""), 320_us);  // At least.
+  EXPECT_EQ(sent_again(40_us, ", ddp_rto: 1ms"), 1_ms);
 }
 
 // Headers of trimmed packets ask for their packets at once. With IRN other packets beyond the hole

@@ -102,6 +102,12 @@ TEST(ExactFramingTest, GivesRoceItsSizes) {
   EXPECT_EQ(sizes.nack, 60);
   EXPECT_EQ(sizes.cnp, 62);
   EXPECT_EQ(sizes.Smallest(), 49);
+  const PacketSizes nack =
+      TransportFrom("{kind: rocev2, framing: {payload: 1000B, header: 48B, ack: 60B, nack: 61B}}")
+          .settings->sizes();
+  EXPECT_EQ(nack.ack, 60);
+  EXPECT_EQ(nack.nack, 61);
+  EXPECT_EQ(nack.cnp, 60);
   const PacketSizes named = TransportFrom("{kind: rocev2}").settings->sizes();
   EXPECT_EQ(named.nack, named.ack);
   EXPECT_EQ(named.cnp, named.ack);

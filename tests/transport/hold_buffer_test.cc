@@ -265,6 +265,9 @@ TEST(HoldBufferTest, AFlowHolds65536SegmentsInARowAndNoneBeyond) {
   EXPECT_FALSE(buffer.Fits(0, PacketOf(135'536, 64, Time{}, 1)));
   EXPECT_TRUE(buffer.Fits(0, PacketOf(4'465, 64, Time{}, 1)));
   EXPECT_FALSE(buffer.Fits(0, PacketOf(4'464, 64, Time{}, 1)));
+  // Filled to its reach, it still has room for those in between.
+  buffer.Insert(0, PacketOf(135'535, 64, Time{}, 1));
+  EXPECT_TRUE(buffer.Fits(0, PacketOf(100'000, 64, Time{}, 2)));
 }
 
 }  // namespace heddle::hold_buffer_test

@@ -59,6 +59,68 @@ TEST(MpRdmaTest, ALoneFlowTakesItsPipelineTime) {
   EXPECT_EQ(FctRx(lab.Record(0)), packet * (1'000 + 3) + 4_us);
 }
 
+// 4 us of propagation at 100 Gbps and a payload over each of two links: 52,000 bytes of 1000, or
+// 52,048 of 1024.
+TEST(MpRdmaTest, BeginsWithABandwidthDelayProductInWholePackets) {
+  for (const auto& [mtu, packets] : {std::pair(1'000, 52), std::pair(1'024, 51)}) {
+    Lab lab({.graph = Line(2, kLink), .transport = MpRdmaWith(fmt::format("mtu: {}", mtu))});
+    lab.AddFlow(0, 1, 1'000'000);
+    double window = 0;
+    lab.SampleEvery(1_us, [&](Time at) {
+      if (at == Time{} + 1_us) window = SenderOf(lab, 0, 0)->window();
+    });
+    lab.Run(Time{} + 10_us);
+    EXPECT_EQ(window, packets) << mtu;
+  }
+}
+
+// Two flows have much to send. Only one of them hears ACKs, which give it no more turns.
+TEST(MpRdmaTest, FlowsTakeTurnsWhateverAcksCome) {
+  std::vector<FlowId> turns;
+  const auto note = [&](const SwitchView&, const Packet& p) { turns.push_back(p.flow); };
+  Lab lab({.graph = Line(2, {10_Gbps, 1_us}),
+           .transport = MpRdmaWith("first_window: 100, rto: 10ms"),
+           .switch_policy = Scripted(
+               {WatchAt(0, Anything(PacketKind::kData), note), DropAt(0, AllAcks(1)).Times(90)})});
+  lab.AddFlow(0, 1, 100 * 1'024);
+  lab.AddFlow(0, 1, 100 * 1'024);
+  lab.Run();
+  ASSERT_GE(turns.size(), 200u);
+  for (size_t i = 0; i < 200; ++i) ASSERT_EQ(turns[i], i % 2) << i;
+}
+
+// All flows have five packets in flight. The ACKs of flow 0 are held back until they come together,
+// when it has nothing to send and the others keep the NIC busy. It takes its place among them once,
+// however many ACKs come before its turn: five ACKs, each of which releases a packet at least, need
+// as many rounds.
+TEST(MpRdmaTest, AcksInOneBurstGiveOnePlaceInTheRound) {
+  constexpr uint32_t kFlows = 11;
+  const Duration round = kFlows * SerializationDelay(1'122_B, 10_Gbps);
+  std::vector<FlowId> turns;
+  std::vector<Rule> rules = {
+      WatchAt(0, Anything(PacketKind::kData),
+              [&](const SwitchView&, const Packet& p) { turns.push_back(p.flow); })};
+  for (uint32_t k = 0; k < 5; ++k) {
+    const Match ack = [k](const Packet& p) {
+      return p.kind == PacketKind::kAck && p.flow == 0 && p.nack.trigger == k;
+    };
+    rules.push_back(HoldAt(0, ack, 300_us - k * round));
+  }
+  Lab lab({.graph = Line(2, {10_Gbps, 1_us}),
+           .transport = MpRdmaWith("first_window: 5, rto: 10ms, probe: 0"),
+           .switch_policy = Scripted(rules)});
+  for (uint32_t f = 0; f < kFlows; ++f) lab.AddFlow(0, 1, 100 * 1'024);
+  lab.Run();
+  ASSERT_TRUE(lab.finished());
+  std::vector<size_t> places;
+  for (size_t i = 0; i < turns.size(); ++i) {
+    if (turns[i] == 0) places.push_back(i);
+  }
+  ASSERT_GE(places.size(), 10u);
+  EXPECT_GT(places[5] - places[4], 100u);  // Nothing to send.
+  for (size_t i = 6; i < 10; ++i) EXPECT_GE(places[i] - places[i - 1], kFlows - 1) << i;
+}
+
 // Without marks each ACK adds one over the window: a packet in a round trip.
 TEST(MpRdmaTest, GrowsByOnePacketInARoundTripWithoutMarks) {
   Lab lab({.graph = Line(2, {100_Gbps, 20_us}), .transport = MpRdmaWith("first_window: 10")});
@@ -202,6 +264,27 @@ TEST(MpRdmaTest, ADeadPathGetsNothingAfterThePacketsInFlight) {
   }
 }
 
+// Of twelve packets in flight the first two are held back. Marks on the next 19 take 9.5 from the
+// window, until the two alone fill it. Their ACKs are late and release nothing on their path, but
+// without a packet in flight nothing would go on: one packet leaves on another path.
+TEST(MpRdmaTest, OnePacketGoesOnWhereTheLastInFlightWereLate) {
+  std::map<uint32_t, Time> sent;
+  const auto note = [&](const SwitchView&, const Packet& p) { sent[p.seq] = p.sent; };
+  const Match early = [](const Packet& p) { return p.kind == PacketKind::kData && p.seq <= 20; };
+  Lab lab({.graph = Line(2, kLink),
+           .transport = MpRdmaWith("probe: 0, first_window: 12, delta: 8"),
+           .switch_policy = Scripted({WatchAt(0, AllData(0), note), HoldAt(0, Data(0, 0), 100_us),
+                                      HoldAt(0, Data(0, 1), 100_us), MarkAt(0, early)})});
+  lab.AddFlow(0, 1, 100 * 1'024);
+  lab.Run(Time{} + 10_ms);
+  ASSERT_TRUE(lab.finished());
+  EXPECT_EQ(lab.Record(0).sender.timeouts, 0);
+  EXPECT_EQ(lab.Record(0).sender.retransmissions, 0);
+  EXPECT_LT(sent[20], Time{} + 100_us);
+  EXPECT_GT(sent[21], Time{} + 100_us);
+  EXPECT_GT(sent[22] - sent[21], 4_us);  // Its ACK releases the next.
+}
+
 // --- Losses ---
 
 TEST(MpRdmaTest, LossesAreRepaired) {
@@ -216,6 +299,22 @@ TEST(MpRdmaTest, LossesAreRepaired) {
     EXPECT_GT(lab.Record(0).sender.retransmissions, 0);
     EXPECT_GT(lab.Record(0).sender.retransmissions, lab.Record(0).sender.retransmissions_spurious);
   }
+}
+
+// The ACK of flow 0 comes after 4 us, two packets of 897.6 ns and two ACKs of 67.2 ns, just behind
+// a timeout. Then the NIC is busy with a packet of flow 1, so flow 0 ends while its turn is due.
+// Later flows that take the slots of both are not hurt.
+TEST(MpRdmaTest, AFlowThatEndsBeforeItsTurnLeavesItsSlotInOrder) {
+  Lab lab({.graph = Line(2, {10_Gbps, 1_us}),
+           .transport = MpRdmaWith("first_window: 1000, rto: 5700ns")});
+  lab.AddFlow(0, 1, 1'024);
+  lab.AddFlow(0, 1, 20 * 1'024);
+  lab.AddFlow(0, 1, 1'024, Time{} + 10_ms);
+  lab.AddFlow(0, 1, 1'024, Time{} + 10_ms);
+  lab.Run(Time{} + 20_ms);
+  EXPECT_TRUE(lab.finished());
+  EXPECT_EQ(lab.Record(0).sender.timeouts, 1);
+  EXPECT_EQ(lab.Record(0).sender.packets_sent, 1);
 }
 
 TEST(MpRdmaTest, LostAcksOfAFlowStopNothing) {

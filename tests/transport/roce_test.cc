@@ -8,6 +8,9 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
@@ -56,6 +59,21 @@ TEST(RoceSlotTest, KnowsNothingOfTheFlowBefore) {
   EXPECT_EQ(lab.Record(0).sender.fast_retransmits, 1);
   EXPECT_EQ(lab.Record(1).sender.fast_retransmits, 1);
   EXPECT_EQ(FctTx(lab.Record(1)), FctTx(lab.Record(0)));
+}
+
+// The ACK of flow 0 comes after 4 us, two packets of 838.4 ns and two ACKs of 48 ns, just behind a
+// timeout. Then the NIC is busy with a packet of flow 1, so flow 0 ends while its turn is due.
+// Later flows that take the slots of both are not hurt.
+TEST(RoceSlotTest, IsInOrderAfterAFlowThatEndsBeforeItsTurn) {
+  Lab lab({.graph = Line(2, {10_Gbps, 1_us}), .transport = Roce("rto: 5600ns")});
+  lab.AddFlow(0, 1, 1'000);
+  lab.AddFlow(0, 1, 20'000);
+  lab.AddFlow(0, 1, 1'000, Time{} + 10_ms);
+  lab.AddFlow(0, 1, 1'000, Time{} + 10_ms);
+  lab.Run(Time{} + 20_ms);
+  EXPECT_TRUE(lab.finished());
+  EXPECT_EQ(lab.Record(0).sender.timeouts, 1);
+  EXPECT_EQ(lab.Record(0).sender.packets_sent, 1);
 }
 
 // --- An idle network ---
@@ -224,6 +242,39 @@ TEST(RoceTurnsTest, FromTheStartThePacedOneComesLate) {
   EXPECT_NEAR(ShareOfUnpaced(", turns: from_start"), 2.0 / 3, 0.001);
 }
 
+// Two queue pairs have much to send. Only one of them hears ACKs, which give it no more turns.
+TEST(RoceTurnsTest, AcksGiveNoMoreTurns) {
+  std::vector<FlowId> turns;
+  const auto note = [&](const SwitchView&, const Packet& p) { turns.push_back(p.flow); };
+  Lab lab({.graph = Line(2, {10_Gbps, 1_us}),
+           .transport = Roce("rto: 10ms"),
+           .switch_policy = Scripted(
+               {WatchAt(0, Anything(PacketKind::kData), note), DropAt(0, AllAcks(1)).Times(90)})});
+  lab.AddFlow(0, 1, 100'000);
+  lab.AddFlow(0, 1, 100'000);
+  lab.Run();
+  ASSERT_GE(turns.size(), 200u);
+  for (size_t i = 0; i < 200; ++i) ASSERT_EQ(turns[i], i % 2) << i;
+}
+
+// The only packet is lost, and from 1 us on the queue pair may not send. The timeout is not
+// doubled, and runs on: it has passed at 10, 20, ... and 100 us.
+TEST(RoceLimitTest, TimeoutsGoOnWhileNothingMayBeSent) {
+  for (const std::string more : {"rto: 10us", "recovery: irn, rto_low: 10us"}) {
+    Lab lab({.graph = Links(2),
+             .transport = Roce(more),
+             .switch_policy = Scripted({DropAt(0, Data(0, 0)).Times(1)})});
+    lab.AddFlow(0, 1, 1'000);
+    lab.SampleEvery(1_us, [&](Time now) {
+      if (now == Time{} + 1_us) lab.network().host(0).transport().SetRateLimit(0, {0});
+    });
+    lab.Run(Time{} + 105_us);
+    EXPECT_FALSE(lab.finished());
+    EXPECT_EQ(lab.Record(0).sender.timeouts, 10) << more;
+    EXPECT_EQ(lab.Record(0).sender.packets_sent, 1) << more;
+  }
+}
+
 // --- Windows ---
 
 // T12: the least window that does not slow a flow down is what fits a round trip.
@@ -254,6 +305,7 @@ TEST(RoceWindowTest, FollowsFromTheNetwork) {
   EXPECT_EQ(most_in_flight(4, "recovery: irn, bdp: 104KB"), 100u);
   EXPECT_EQ(most_in_flight(4, "recovery: irn, bdp: 50500B"), 50u);
   EXPECT_EQ(most_in_flight(4, "window: bdp, bdp: 50500B"), 51u);
+  EXPECT_EQ(most_in_flight(4, "recovery: irn, bdp: 500B"), 1u);  // One at least.
   EXPECT_EQ(most_in_flight(4, "window: bdp"), 100u);
   EXPECT_EQ(FctRx(Transfer(1'000'000, {}, Roce("recovery: irn"), Links(6))), 90'259'200_ps);
 }

@@ -100,6 +100,21 @@ TEST(DcqcnPaperTest, StopsItsClockAtTheLineRate) {
   EXPECT_EQ(rate.deadline(), kNever);
 }
 
+// A halving leaves half of the line's rate missing, and n steps 2^-n of that. The step after which
+// less than a bit per second is missing gives the line's rate: that to 0.73 of 50e9 bits per
+// second.
+TEST(DcqcnPaperTest, ReachesTheLineWhereLessThanABitPerSecondIsMissing) {
+  for (const BitRate line : {100_Gbps, BitRate{int64_t{1} << 36}}) {
+    RateClock rate("", line);
+    rate.Cnp(At(0_us));
+    const double bps = static_cast<double>(line.bps);
+    EXPECT_DOUBLE_EQ(rate.Gbps(At(35 * 55_us)) * 1e9, bps - std::ldexp(bps, -36));
+    EXPECT_NE(rate.deadline(), kNever);
+    EXPECT_EQ(rate.Gbps(At(36 * 55_us)), bps * 1e-9);
+    EXPECT_EQ(rate.deadline(), kNever);
+  }
+}
+
 TEST(DcqcnPaperTest, RaisesTheRateByBytesToo) {
   RateClock rate(", byte_counter: 10KB");
   for (const Duration at : {0_us, 50_us}) rate.Cnp(At(at));
@@ -319,6 +334,13 @@ TEST(CnpTest, IsSentAtMostOnceInAnInterval) {
 TEST(CnpTest, OfOneMarkComesOnce) {
   EXPECT_EQ(CnpTimes("rp: paper", 0, {MarkAt(2, Data(0, 100))}).size(), 1u);
   EXPECT_EQ(CnpTimes("rp: paper", 0).size(), 0u);
+}
+
+// Packets 100 and 110 are 838.4 ns apart, before the first CNP has slowed the flow down.
+TEST(CnpTest, MayComeAgainExactlyAfterTheInterval) {
+  const std::vector<Rule> marks = {MarkAt(2, Data(0, 100)), MarkAt(2, Data(0, 110))};
+  EXPECT_EQ(CnpTimes("cnp_interval: 838400ps", 0, marks).size(), 2u);
+  EXPECT_EQ(CnpTimes("cnp_interval: 838401ps", 0, marks).size(), 1u);
 }
 
 // Two marks, 0.8 us apart.

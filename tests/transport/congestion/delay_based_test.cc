@@ -225,6 +225,39 @@ void ExpectFairShares(const std::string& cc, Duration time) {
   EXPECT_EQ(lab.Packets().dropped_total(), 0);
 }
 
+// 1168 bytes of payload, 62 of headers and 20 of preamble and gap are 10,000 bits on the wire,
+// which the line sends in 100 ns: 260 packets in 26 us.
+TEST(SwiftTest, CountsAllBytesOfPacketsOnTheWire) {
+  Lab lab({.graph = Line(2, {100_Gbps, 100_us}),
+           .transport = "{kind: rocev2, mtu: 1168, cc: {kind: swift, base: 26us}}"});
+  lab.AddFlow(0, 1, 1'000'000);
+  lab.SampleEvery(50_us, [&](Time now) {
+    if (now != At(50_us)) return;
+    EXPECT_EQ(lab.QueuePair(0)->rate().packet_bits, 10'000);
+    EXPECT_DOUBLE_EQ(lab.QueuePair(0)->rate().window, 260);
+  });
+  lab.Run(At(60_us));
+}
+
+// The round trip over four links is 8 us, four packets of 83.84 ns and four ACKs of 4.8 ns: 8.355
+// us. The target has 2 us for each link.
+TEST(SwiftTest, CountsTheLinksOfItsPath) {
+  const auto window = [](const std::string& base) {
+    Lab lab({.graph = Line(4, {100_Gbps, 1_us}),
+             .transport = "{kind: rocev2, framing: ns3_rdma, cc: {kind: swift, base: " + base +
+                          ", per_hop: 2us, fs_range: 0us, initial_cwnd: 10}}"});
+    lab.AddFlow(0, 1, 1'000'000);
+    double cwnd = 0;
+    lab.SampleEvery(12_us, [&](Time now) {
+      if (now == At(12_us)) cwnd = lab.QueuePair(0)->rate().window;
+    });
+    lab.Run(At(20_us));
+    return cwnd;
+  };
+  EXPECT_LT(window("300ns"), 10);
+  EXPECT_GT(window("400ns"), 10);
+}
+
 TEST(SwiftTest, SharesAPort) { ExpectFairShares("swift", 20_ms); }
 
 // TIMELY has no single fixed point (Zhu et al., CoNEXT 2016): of fairness nothing is expected. A
