@@ -342,9 +342,12 @@ class RoceModel final : public WithResequencing {
   Duration DdpRto(const BandwidthDelay& network) const {
     return settings_.ddp_rto.value_or(std::max(3 * network.LongestRoundTrip(), 320_us));
   }
+  Bytes DdpWindowBytes(const BandwidthDelay& network) const {
+    return settings_.ddp_window.value_or(Bytes{2 * network.Largest().count});
+  }
   // In packets. A map of held packets has 14 bits for their number.
   uint32_t DdpWindow(const BandwidthDelay& network) const {
-    const int64_t bytes = settings_.ddp_window.value_or(Bytes{2 * network.Largest().count}).count;
+    const int64_t bytes = DdpWindowBytes(network).count;
     const int64_t mss = sizes().mss;
     return static_cast<uint32_t>(std::clamp<int64_t>((bytes + mss - 1) / mss, 1, 1 << 14));
   }
@@ -366,6 +369,9 @@ AutoValues RoceModel::ValuesOfAuto(BitRate nic, const BandwidthDelay* bandwidth_
   }
   if (settings_.is_ddp() && !settings_.ddp_rto) {
     values.emplace_back("ddp_rto", FormatQuantity(DdpRto(*bandwidth_delay)));
+  }
+  if (settings_.is_ddp() && !settings_.ddp_window) {
+    values.emplace_back("ddp_window", FormatQuantity(DdpWindowBytes(*bandwidth_delay)));
   }
   RateState state;
   state.line = state.rate = static_cast<double>(settings_.line_rate.value_or(nic).bps);

@@ -58,7 +58,7 @@ class FlowReader {
         if (auto row = ReadRow(cells)) rows.push_back(std::move(*row));
       }
     }
-    if (errors_ == kMaxErrors) Fail("and perhaps more; reading stopped here");
+    if (errors_ >= kMaxErrors) Fail("and perhaps more; reading stopped here");
     if (rows.empty() && errors_ == 0) Fail("lists no flows");
     if (errors_ > 0) return {};
     // Flows of one instant start in the order of their ids, so that the flows.csv of a run, which

@@ -83,11 +83,11 @@ class Hpcc final : public RateControl {
                           FormatQuantity(state.base_rtt));
     }
     if (!settings_.w_ai) {
-      values.emplace_back("w_ai", FormatQuantity(Bytes{static_cast<int64_t>(Increase(state))}));
+      values.emplace_back("w_ai", FormatQuantity(Bytes{std::llround(Increase(state))}));
     }
     if (!settings_.min_rate) {
       const double bps = LeastShare(state) * state.line;
-      values.emplace_back("min_rate", FormatQuantity(BitRate{static_cast<int64_t>(bps)}));
+      values.emplace_back("min_rate", FormatQuantity(BitRate{std::llround(bps)}));
     }
     return values;
   }
