@@ -212,6 +212,7 @@ std::vector<Case> Cases() {
           {Ring(12 * 777'777), 3, 4, 3},
           {AllToAll(6 * 20'000), 6, 1, 3},  // Every message is alone in its group.
           {AllToAll(6 * 20'000), 6, 1, 1},
+          {AllToAll(6 * 2'001), 6, 1, 5},   // Three packets, the last of one byte.
           {AllToAll(8 * 20'000), 2, 4, 4},  // None is split: 16 messages, 4 paths.
           {Ring(6 * 20'000), 6, 1, 4},
           {AllToAll(12 * 50'000), 3, 4, 5, SplitSettings::Scope::kHost}};

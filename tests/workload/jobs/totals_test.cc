@@ -232,6 +232,10 @@ TEST(SumTimesTest, ChainsOfMessagesAndSumsAreThoseOfTheAlgorithm) {
   // A tree of 4 ranks: 1 and 3 to 2, which adds up both, then 2 to 0, and the way back.
   EXPECT_EQ(time_of(Op::kAllReduce, Algorithm::kTree, 4, 1'000),
             4 * kMessage + 2'000_ns + 1'000_ns);
+  // What ranks pass on is not added up.
+  EXPECT_EQ(time_of(Op::kAllGather, Algorithm::kBruck, 8, 8'000), 3 * kMessage);
+  EXPECT_EQ(time_of(Op::kAllToAll, Algorithm::kBruck, 8, 8'000), 3 * kMessage);
+  EXPECT_EQ(time_of(Op::kBroadcast, Algorithm::kBinomial, 8, 8'000), 3 * kMessage);
   // Servers of two: a half is added up in the server, then three blocks of an eighth among four
   // servers. The gathering in servers adds nothing.
   EXPECT_EQ(time_of(Op::kAllReduce, Algorithm::kHierarchical, 8, 8'000, 2),
