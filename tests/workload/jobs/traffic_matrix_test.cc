@@ -18,7 +18,7 @@ namespace heddle::traffic_matrix_test {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class TrafficMatrixTest : public ::testing::Test {
+class TrafficMatrixFileTest : public ::testing::Test {
  protected:
   std::optional<std::vector<int64_t>> Read(const std::string& text) {
     FilesRead files;
@@ -44,7 +44,7 @@ class TrafficMatrixTest : public ::testing::Test {
   std::vector<std::string> errors_;
 };
 
-TEST_F(TrafficMatrixTest, RowsAreSources) {
+TEST_F(TrafficMatrixFileTest, RowsAreSources) {
   using Matrix = std::vector<int64_t>;
   EXPECT_EQ(Read("7\n"), Matrix{7});
   EXPECT_EQ(Read("0,1\n2,3\n"), (Matrix{0, 1, 2, 3}));
@@ -52,7 +52,7 @@ TEST_F(TrafficMatrixTest, RowsAreSources) {
   EXPECT_EQ(Read("\n  0  ,1\n\n2,  3\n\n"), (Matrix{0, 1, 2, 3}));
 }
 
-TEST_F(TrafficMatrixTest, ACellIsAWholeNumberOfBytesUpToAPetabyte) {
+TEST_F(TrafficMatrixFileTest, ACellIsAWholeNumberOfBytesUpToAPetabyte) {
   EXPECT_EQ(Read("1000000000000000\n"), (std::vector<int64_t>{1'000'000'000'000'000}));
   EXPECT_THAT(ErrorsOf("1000000000000001\n"),
               ElementsAre("1: \"1000000000000001\" is too large; a cell has at most 1 PB (10^15)"));
@@ -64,7 +64,7 @@ TEST_F(TrafficMatrixTest, ACellIsAWholeNumberOfBytesUpToAPetabyte) {
   EXPECT_THAT(ErrorsOf("0,\n2,3\n"), ElementsAre("1: \"\" is no number of bytes"));
 }
 
-TEST_F(TrafficMatrixTest, RowsHaveAsManyCellsAsThereAreRows) {
+TEST_F(TrafficMatrixFileTest, RowsHaveAsManyCellsAsThereAreRows) {
   EXPECT_THAT(ErrorsOf("0,1\n2\n"), ElementsAre("2: has 1 cells, the first row 2"));
   EXPECT_THAT(ErrorsOf("0\n1,2\n"), ElementsAre("2: has 2 cells, the first row 1"));
   EXPECT_THAT(ErrorsOf("0,1\n"),
@@ -76,13 +76,13 @@ TEST_F(TrafficMatrixTest, RowsHaveAsManyCellsAsThereAreRows) {
   EXPECT_THAT(ErrorsOf("0,x\n"), ElementsAre("1: \"x\" is no number of bytes"));
 }
 
-TEST_F(TrafficMatrixTest, AnUnclosedQuoteIsAMistakeOfItsLine) {
+TEST_F(TrafficMatrixFileTest, AnUnclosedQuoteIsAMistakeOfItsLine) {
   EXPECT_EQ(ErrorsOf("0,1\n\"2,3\n").size(), 1u);
   EXPECT_EQ(errors_.front().substr(0, 3), "2: ");
 }
 
 // Twenty of them, however they are spread over rows.
-TEST_F(TrafficMatrixTest, ReportsTwentyMistakes) {
+TEST_F(TrafficMatrixFileTest, ReportsTwentyMistakes) {
   std::string rows = "0,1\n";
   for (int i = 0; i < 30; ++i) rows += "5\n";
   EXPECT_EQ(ErrorsOf(rows).size(), 20u);
@@ -102,7 +102,7 @@ TEST_F(TrafficMatrixTest, ReportsTwentyMistakes) {
 }
 
 // 2^15 cells of two characters, as many times, fill the largest file that is read.
-TEST_F(TrafficMatrixTest, ARowHasAtMost32768Cells) {
+TEST_F(TrafficMatrixFileTest, ARowHasAtMost32768Cells) {
   std::string most = "0";
   for (int i = 1; i < 32'768; ++i) most += ",0";
   const std::string too_many = "has more than 32768 cells";
@@ -120,7 +120,7 @@ TEST_F(TrafficMatrixTest, ARowHasAtMost32768Cells) {
 
 // 999 cells of 10^15 bytes and 10^15 more are 10^18. The sum then starts anew, so that one mistake
 // is reported, not one for each further cell.
-TEST_F(TrafficMatrixTest, AllCellsAddUpToAnExabyteAtMost) {
+TEST_F(TrafficMatrixFileTest, AllCellsAddUpToAnExabyteAtMost) {
   const std::string petabyte = "1000000000000000";
   const auto square = [&](int petabytes, const std::string& then) {
     std::string text;
@@ -138,7 +138,7 @@ TEST_F(TrafficMatrixTest, AllCellsAddUpToAnExabyteAtMost) {
   EXPECT_THAT(ErrorsOf(square(1'020, "0")), ElementsAre("32: " + message));
 }
 
-TEST_F(TrafficMatrixTest, AFileThatIsMissingIsAMistakeOfTheSetting) {
+TEST_F(TrafficMatrixFileTest, AFileThatIsMissingIsAMistakeOfTheSetting) {
   FilesRead files;
   Diagnostics diagnostics;
   const std::string file = (folder_.path() / "nowhere.csv").string();
