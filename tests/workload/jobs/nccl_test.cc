@@ -110,6 +110,12 @@ TEST(NcclTest, LevelsCountServersAndTheirRanks) {
   EXPECT_EQ(TreeMessage(199 * 576'000, 1, 4, 1), 614'400);
   EXPECT_EQ(TreeMessage(49 * 576'000, 1, 9, 4), 307'200);  // Fewer than 2.3 * 64 / 3 = 49.1.
   EXPECT_EQ(TreeMessage(50 * 576'000, 1, 9, 4), 614'400);
+  // A server of 40 ranks: 1 + 4 levels, 5 * 64 / 40 = 8 chunks, which are not fewer than 8.
+  EXPECT_EQ(TreeMessage(8 * 576'000, 1, 40, 40), 614'400);
+  EXPECT_EQ(TreeMessage(8 * 576'000 - 1, 1, 40, 40), 307'200);
+  // The second limit: fewer than 3.1 * 16 = 49.6 chunks of 72,000.
+  EXPECT_EQ(TreeMessage(50 * 72'000 - 1, 1, 4, 1), 38'400);
+  EXPECT_EQ(TreeMessage(50 * 72'000, 1, 4, 1), 76'800);
 }
 
 // --- Latencies ---

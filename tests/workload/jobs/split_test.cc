@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "core/random.h"
+#include "tests/support/printers.h"
 #include "workload/jobs/collective.h"
+#include "workload/jobs/critical_path.h"
 
 namespace heddle::split_test {
 
@@ -208,6 +210,11 @@ std::vector<Case> Cases() {
           {AllToAll(6 * 123'456), 2, 3, 4},
           {Ring(12 * 100'000), 3, 4, 8},
           {Ring(12 * 777'777), 3, 4, 3},
+          {AllToAll(6 * 20'000), 6, 1, 3},  // Every message is alone in its group.
+          {AllToAll(6 * 20'000), 6, 1, 1},
+          {AllToAll(6 * 2'001), 6, 1, 5},   // Three packets, the last of one byte.
+          {AllToAll(8 * 20'000), 2, 4, 4},  // None is split: 16 messages, 4 paths.
+          {Ring(6 * 20'000), 6, 1, 4},
           {AllToAll(12 * 50'000), 3, 4, 5, SplitSettings::Scope::kHost}};
 }
 
@@ -284,7 +291,112 @@ TEST(SplitTest, ArrivalsAreNumbered) {
       messages += static_cast<double>(ordinals[rank].size());
     }
     EXPECT_DOUBLE_EQ(parts->Totals().messages, messages);
+    EXPECT_EQ(parts->ranks(), job.ranks());
     EXPECT_DOUBLE_EQ(parts->Totals().bytes, job.Whole()->Totals().bytes);
+  }
+}
+
+// A message's number is that of the whole one times the most parts of a message. Where messages
+// need no parts, nothing changes but the paths.
+TEST(SplitTest, NumbersLeaveRoomForTheMostParts) {
+  for (const Case& job : Cases()) {
+    const auto whole = job.Whole();
+    const auto parts = job.Parts();
+    // By step and leaves, or by host and leaf: messages of as many packets.
+    std::map<std::tuple<uint32_t, uint32_t, size_t, size_t, int64_t>, uint32_t> groups;
+    for (const uint64_t index : Play(*whole).Run()) {
+      const Message its = whole->MessageOf(index);
+      if (its.src / job.hosts == its.dst / job.hosts) continue;
+      const bool by_host = job.scope == SplitSettings::Scope::kHost;
+      const bool one_step = job.collective.is_one_step();
+      ++groups[{one_step ? 0 : its.step, one_step ? 0 : its.turn,
+                by_host ? its.src : its.src / job.hosts, its.dst / job.hosts,
+                (its.bytes + kMss - 1) / kMss}];
+    }
+    uint64_t most = 1;
+    for (const auto& [key, count] : groups) {
+      const EqualSplit split = SplitEvenly(count, job.paths);
+      const int64_t packets = std::get<4>(key);  // No part is empty.
+      if (split.split > 0) most = std::max<uint64_t>(most, std::min<int64_t>(split.parts, packets));
+    }
+    EXPECT_EQ(parts->slots(), most * whole->slots());
+    for (uint32_t rank = 0; rank < job.ranks(); ++rank) {
+      EXPECT_EQ(parts->IncomingOf(rank), most * whole->IncomingOf(rank));
+    }
+  }
+}
+
+// Parts differ by a packet at most.
+TEST(SplitTest, PartsAreEqualButForAPacket) {
+  for (const Case& job : Cases()) {
+    const auto parts = job.Parts();
+    const uint64_t most = parts->slots() / job.Whole()->slots();
+    std::map<uint64_t, std::vector<int64_t>> packets;  // By message.
+    std::map<uint64_t, std::vector<uint16_t>> lanes;
+    for (const uint64_t number : Play(*parts).Run()) {
+      const Message part = parts->MessageOf(number);
+      packets[number / most].push_back((part.bytes + kMss - 1) / kMss);
+      lanes[number / most].push_back(part.lane);
+    }
+    for (const auto& [index, its] : packets) {
+      const auto [least, largest] = std::ranges::minmax(its);
+      EXPECT_LE(largest - least, 1);
+      // The parts of a message take paths that follow each other.
+      for (size_t i = 1; i < its.size(); ++i) {
+        EXPECT_EQ(lanes[index][i], (lanes[index][i - 1] + 1) % job.paths);
+      }
+    }
+  }
+}
+
+// Whole messages and parts of a group take the paths in turn, whatever the first one is. It is
+// drawn for each job.
+TEST(SplitTest, TheFirstPathIsDrawn) {
+  std::set<uint16_t> first;
+  for (uint32_t number = 0; number < 40; ++number) {
+    const Case job{AllToAll(2 * 20'000), 2, 1, 4};
+    const auto parts = MakeSplit(job.Whole(), {.is_one_step = true,
+                                               .mss = kMss,
+                                               .host_of_rank = {0, 1},
+                                               .paths = Paths(2, 1, 4),
+                                               .seed = 1,
+                                               .job = number});
+    first.insert(parts->MessageOf(0).lane);
+    EXPECT_EQ(parts->MessageOf(0).lane, (parts->MessageOf(1).lane + 3) % 4);
+  }
+  EXPECT_EQ(first, (std::set<uint16_t>{0, 1, 2, 3}));
+}
+
+// Two of three messages stay whole on two paths. Which one is split is drawn for each job, too.
+TEST(SplitTest, WhatIsSplitIsDrawn) {
+  std::set<uint64_t> split;
+  for (uint32_t number = 0; number < 40; ++number) {
+    const Case job{AllToAll(4 * 20'000), 2, 2, 2, SplitSettings::Scope::kLeaf};
+    std::vector<HostId> hosts = {0, 1, 1, 1};  // Three messages from host 0 to the other leaf.
+    const auto parts = MakeSplit(job.Whole(), {.is_one_step = true,
+                                               .mss = kMss,
+                                               .host_of_rank = hosts,
+                                               .paths = Paths(2, 1, 2),
+                                               .seed = 1,
+                                               .job = number});
+    uint64_t whole = 0;
+    for (uint64_t index = 0; index < 3; ++index) {
+      const int64_t bytes = parts->MessageOf(2 * index).bytes;
+      EXPECT_TRUE(bytes == 20'000 || bytes == 10'000);
+      whole += bytes == 20'000 ? 1 : 0;
+      if (bytes == 10'000) split.insert(index);
+    }
+    EXPECT_EQ(whole, 2u);
+  }
+  EXPECT_EQ(split, (std::set<uint64_t>{0, 1, 2}));
+}
+
+// Parts that travel beside each other take the time of one message; sums take as long as without.
+TEST(SplitTest, TheCriticalPathIsThatOfWholeMessages) {
+  const auto times = [](const Message&) { return MessageTimes{10_us, 15_us}; };
+  for (Case job : Cases()) {
+    if (job.collective.op == Op::kAllReduce) job.collective.reduce_rate = 1_Gbps;
+    EXPECT_EQ(CriticalPath(*job.Parts(), times), CriticalPath(*job.Whole(), times));
   }
 }
 
