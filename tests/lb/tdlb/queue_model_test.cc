@@ -224,4 +224,18 @@ TEST(TdlbQueueModelTest, FlowsAreCongestedWhenPlainListsSaySo) {
   }
 }
 
+// The leaf has room for as many congested flows as for flows, and counts those that it forgets.
+TEST(TdlbQueueModelTest, TheFlowToldOfLongestAgoMakesRoomForAnother) {
+  LbSwitch leaf("{kind: tdlb, table_entries: 8}");
+  for (FlowId flow = 1; flow <= 11; ++flow) {
+    leaf.At(Time{} + 1_us * flow, [&](SwitchView& view, SwitchPolicy& policy) {
+      const PortIndex down = 4;
+      policy.OnPacket(view, ControlPacket(TdlbControl{TdlbControl::kCongested, 0, 1, 0}, flow), 0,
+                      {1, 1, {&down, 1}});
+    });
+  }
+  EXPECT_EQ(leaf.Count("congested_flows"), 8);
+  EXPECT_EQ(leaf.Count("table_evictions"), 3);
+}
+
 }  // namespace heddle::tdlb_queue_model_test
