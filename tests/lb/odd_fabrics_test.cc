@@ -102,7 +102,7 @@ int64_t SentAfterTheCut(const std::string& balancer, Duration cut,
                         std::vector<UdpSource> background) {
   const Graph graph = LeafSpineFrom(
       "{leaves: 2, spines: 1, hosts_per_leaf: 2, host_link: {rate: 10Gbps, delay: 1us}, "
-      "fabric_link: {rate: 10Gbps, delay: 20us}}");
+      "fabric_link: {rate: 40Gbps, delay: 20us}}");
   std::vector<LinkEvent> events;
   for (uint32_t link = 0; link < graph.links.size(); ++link) {
     if (graph.links[link].name != "leaf1-spine0") continue;
