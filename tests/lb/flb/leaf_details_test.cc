@@ -37,6 +37,20 @@ TEST(FlbLeafDetailsTest, APacketOnADetourIsNoFlowOfThisLeaf) {
   }
 }
 
+// A notice on a detour is for another leaf. This one forwards it.
+TEST(FlbLeafDetailsTest, ANoticeOnADetourIsForwarded) {
+  LbSwitch leaf("flb", {.remote_leaves = 2});
+  Packet notice = ControlPacket(FlbControl{FlbControl::kCongested, 0, 9, 9}, 1);
+  notice.src = 2;
+  notice.dst = 1;
+  leaf.At(Time{} + 1_us, [&](SwitchView& view, SwitchPolicy& policy) {
+    const Decision decision = policy.OnPacket(view, notice, 0, {0, 1, leaf.uplinks()});
+    EXPECT_EQ(decision.kind, Decision::Kind::kForward);
+  });
+  EXPECT_EQ(leaf.Count("cnms_taken"), 0);
+  EXPECT_EQ(leaf.Count("isolated_flows"), 0);
+}
+
 // An isolated flow has to leave its uplink, which has failed, after it has been silent for this
 // long. A flow that has been forgotten begins anew, so it does not move.
 TEST(FlbLeafDetailsTest, AFlowIsHeldForItsAgeAndNoLonger) {
