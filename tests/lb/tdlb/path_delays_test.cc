@@ -103,6 +103,14 @@ TEST(PathDelaysTest, AFailedPathIsNeitherTheFastestNorTheSlowest) {
   EXPECT_EQ(delays.Timeout(kNow), 15_us);
 }
 
+TEST(PathDelaysTest, TheLatestDelayOfEachEndCounts) {
+  PathDelays delays = FastestAndSlowest();
+  delays.Learn(2, 300_us, kNow);
+  EXPECT_EQ(delays.Timeout(kNow), 260_us);
+  delays.Learn(0, 35_us, kNow);
+  EXPECT_EQ(delays.Timeout(kNow), 265_us);
+}
+
 // The only path that is known is both ends, whether it gets slower or faster.
 TEST(PathDelaysTest, ASecondPathIsComparedWithTheLatestDelayOfTheFirst) {
   for (const Duration first : {40_us, 20_us}) {
