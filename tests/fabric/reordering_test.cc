@@ -155,6 +155,24 @@ TEST(ReorderingTest, ForgetsTheHolesOfPacketsLostLongAgo) {
   EXPECT_LT(tracker.memory_bytes(), 1'000'000u);
 }
 
+// Every other packet has been lost long ago, or so it seems; then some of these arrive. A forgotten
+// hole opened before the window of 4096 arrivals, and no later than it really did.
+TEST(ReorderingTest, APacketWhoseHoleIsForgottenIsLateByTheWindowAtLeast) {
+  ReorderingTracker tracker;
+  constexpr uint32_t kArrivals = 30'000;
+  for (uint32_t n = 0; n < kArrivals; ++n) tracker.OnArrival(2 * n, Time{n});
+  Time now{kArrivals};
+  for (const uint32_t number : {1u, 3u, 101u, 2'001u}) {
+    const auto reordered = tracker.OnArrival(number, now);
+    ASSERT_TRUE(reordered);
+    EXPECT_EQ(reordered->extent, 4'096);
+    EXPECT_GE(reordered->late, 4'096_ps);
+    const Time opened{(number + 1) / 2};
+    EXPECT_LE(reordered->late, now - opened);
+    now += 1_ps;
+  }
+}
+
 TEST(ReorderingStatsTest, AddUpWhateverTheOrder) {
   ReorderingStats one;
   ReorderingStats two;

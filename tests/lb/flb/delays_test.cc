@@ -214,6 +214,21 @@ TEST(FlbDelaysTest, AreThoseOfPlainTables) {
   }
 }
 
+TEST(FlbDelaysTest, ADelayIsOverdueOnceItHasWaitedSinceThatInstant) {
+  FlbDelays delays(2, 0_ps, false, 0_ps);
+  delays.Resize(1, 2);
+  const Time measured = Time{} + 1_ms;
+  delays.Measure(0, 0, 1, measured);
+  delays.Measure(0, 1, 1, measured + 1_ps);
+  std::vector<uint8_t> sent;
+  const auto send = [&](uint16_t, uint8_t path, int32_t) { sent.push_back(path); };
+  delays.SendOverdue(measured - 1_ps, send);
+  EXPECT_EQ(sent, (std::vector<uint8_t>{}));
+  delays.SendOverdue(measured, send);
+  EXPECT_EQ(sent, (std::vector<uint8_t>{0}));
+  EXPECT_TRUE(delays.has_news());
+}
+
 // News have 24 bits with a sign: 2^23 - 1 ns are 8.4 ms.
 TEST(FlbDelaysTest, TellsADelayThatIsTooLongForAHeaderAsTheLongest) {
   constexpr int32_t kLongest = 8'388'607;

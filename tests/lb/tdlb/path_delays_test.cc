@@ -95,15 +95,37 @@ TEST(PathDelaysTest, AFailedPathIsNeitherTheFastestNorTheSlowest) {
   PathDelays delays = FastestAndSlowest();
   delays.Forget(1);
   EXPECT_EQ(delays.Timeout(kNow), 360_us);
+  EXPECT_EQ(delays.Timeout(kNow + 1_s), 360_us);  // As published, these two do not age.
   delays.Forget(2);
+  EXPECT_EQ(delays.Timeout(kNow), 1_us);  // Nothing is known but of the fastest.
   delays.Learn(0, 40_us, kNow);
   delays.Learn(1, 55_us, kNow);
   EXPECT_EQ(delays.Timeout(kNow), 15_us);
 }
 
+TEST(PathDelaysTest, TheLatestDelayOfEachEndCounts) {
+  PathDelays delays = FastestAndSlowest();
+  delays.Learn(2, 300_us, kNow);
+  EXPECT_EQ(delays.Timeout(kNow), 260_us);
+  delays.Learn(0, 35_us, kNow);
+  EXPECT_EQ(delays.Timeout(kNow), 265_us);
+}
+
+// The only path that is known is both ends, whether it gets slower or faster.
+TEST(PathDelaysTest, ASecondPathIsComparedWithTheLatestDelayOfTheFirst) {
+  for (const Duration first : {40_us, 20_us}) {
+    PathDelays delays = Delays(PathDelays::Memory::kFastestAndSlowest);
+    delays.Learn(0, first, kNow);
+    delays.Learn(0, 30_us, kNow);
+    delays.Learn(1, first == 40_us ? 50_us : 15_us, kNow);
+    EXPECT_EQ(delays.Timeout(kNow), first == 40_us ? 20_us : 15_us);
+  }
+}
+
 TEST(PathDelaysTest, NorIsTheFastestThatFails) {
   PathDelays delays = FastestAndSlowest();
   delays.Forget(0);
+  EXPECT_EQ(delays.Timeout(kNow), 350_us);
   delays.Learn(1, 50_us, kNow);
   delays.Learn(2, 400_us, kNow);
   EXPECT_EQ(delays.Timeout(kNow), 350_us);

@@ -10,6 +10,8 @@
 #include <tuple>
 #include <vector>
 
+#include "core/random.h"
+
 namespace heddle::tr_fct_model_test {
 
 double Milliseconds(Duration d) { return Seconds(d) * 1e3; }
@@ -33,8 +35,7 @@ TEST(TrModelTest, Disorder) {
 
 // Every way in which packets of a flow can be spread over good and bad paths.
 TEST(TrModelTest, DisorderIsWhatCountingAllDrawsGives) {
-  constexpr int kDuplicates = 2;
-  for (int packets = 3; packets <= 12; ++packets) {
+  const auto counted = [](int packets, int duplicates, double share) {
     double disorder = 0;
     for (unsigned draw = 0; draw < 1u << packets; ++draw) {
       double probability = 1;
@@ -42,13 +43,19 @@ TEST(TrModelTest, DisorderIsWhatCountingAllDrawsGives) {
       int later_good = 0;
       for (int i = 0; i < packets; ++i) {
         const bool good = (draw >> i & 1) != 0;
-        probability *= good ? 0.75 : 0.25;
+        probability *= good ? share : 1 - share;
         if (!good && first_bad < 0) first_bad = i;
         if (good && first_bad >= 0) ++later_good;
       }
-      if (first_bad >= 0 && later_good >= kDuplicates) disorder += probability;
+      if (first_bad >= 0 && later_good >= duplicates) disorder += probability;
     }
-    EXPECT_NEAR(TrDisorder(packets, kDuplicates, 3, 1), disorder, 1e-12) << packets;
+    return disorder;
+  };
+  for (int packets = 1; packets <= 10; ++packets) {
+    for (int duplicates = 1; duplicates <= 5; ++duplicates) {
+      EXPECT_NEAR(TrDisorder(packets, duplicates, 3, 1), counted(packets, duplicates, 0.75), 1e-12);
+      EXPECT_NEAR(TrDisorder(packets, duplicates, 2, 6), counted(packets, duplicates, 0.25), 1e-12);
+    }
   }
 }
 
@@ -67,6 +74,49 @@ TEST(TrModelTest, CompletionTimesBySizeAndAsymmetry) {
   EXPECT_NEAR(Microseconds(PredictTr(Case(69, 300_us)).round), 1'800, 1e-3);
   EXPECT_NEAR(Microseconds(PredictTr(Case(69, 500_us)).round), 2'000, 1e-3);
   EXPECT_NEAR(Microseconds(PredictTr(Case(69, 700_us)).round), 2'200, 1e-3);
+}
+
+// 20 flows of 100 KB in 69 packets over five paths of each kind, whose delays differ by 3.5.
+TEST(TrModelTest, WithoutSettingsItIsTheFirstSizeAtTheLargestAsymmetry) {
+  const TrPrediction found = PredictTr({});
+  EXPECT_NEAR(Milliseconds(found.f_rps), 3.238, 6e-4);
+  EXPECT_NEAR(Milliseconds(found.f_tr), 2.895, 6e-4);
+}
+
+// Eqs. (2) to (8) as printed, for all kinds of numbers.
+TEST(TrModelTest, CompletionTimesAreThoseOfTheEquations) {
+  Rng rng = Rng::Stream(1, "tr cases", 0);
+  const auto below = [&](uint32_t n) { return static_cast<int>(rng.Below(n)); };
+  for (int i = 0; i < 300; ++i) {
+    const TrCase given = {.flows = 1.0 + below(40),
+                          .packets = 1 + below(40),
+                          .good_paths = 1 + below(7),
+                          .bad_paths = below(7),
+                          .buffer = 10.0 + below(300),
+                          .packet_time = 100_ns * (1 + below(200)),
+                          .good_delay = 1_us * (10 + below(300)),
+                          .bad_delay = 1_us * (300 + below(900)),
+                          .duplicate_acks = 1 + below(5)};
+    const double n = given.good_paths + given.bad_paths;
+    const double disorder =
+        TrDisorder(given.packets, given.duplicate_acks, given.good_paths, given.bad_paths);
+    const double w = (1 - disorder / 2) * n * given.buffer / given.flows;
+    const double good = std::pow(given.good_paths / n, w);
+    const double waits = given.flows * w * Seconds(given.packet_time) / n;
+    const double r =
+        (1 - good) * Seconds(given.bad_delay) + good * Seconds(given.good_delay) + waits;
+    const double w_tr = 0.75 * n * given.buffer / given.flows;
+    const double r_tr =
+        Seconds(given.bad_delay) + given.flows * w_tr * Seconds(given.packet_time) / n;
+    const double f_tr = given.packets * r_tr / (0.75 * w_tr);
+    const TrPrediction found = PredictTr(given);
+    EXPECT_EQ(found.disorder, disorder);
+    EXPECT_NEAR(found.window / w, 1, 1e-12);
+    EXPECT_NEAR(Seconds(found.round) / r, 1, 1e-6);
+    EXPECT_NEAR(Seconds(found.f_rps) / (given.packets * r / (0.75 * w)), 1, 1e-6);
+    EXPECT_NEAR(Seconds(found.f_tr) / f_tr, 1, 1e-6);
+    EXPECT_NEAR(Seconds(found.f_tr_consistent) / (0.75 * f_tr), 1, 1e-6);
+  }
 }
 
 TEST(TrModelTest, CompletionTimesAreLinearInTheNumberOfFlows) {
