@@ -123,6 +123,12 @@ TEST(TrainingSettingsTest, HaveTheDocumentedDefaultsAndLimits) {
        }) {
     Check(scalars, its);
   }
+  for (const char* path : {"all_reduce", "all_gather", "reduce_scatter"}) {
+    EXPECT_EQ(scalars.At("algorithms." + std::string(path)).text(), "ring");
+  }
+  EXPECT_TRUE(scalars.Takes("algorithms.all_reduce", "tree"));
+  EXPECT_TRUE(scalars.Takes("algorithms.all_gather", "bruck"));
+  EXPECT_TRUE(scalars.Takes("algorithms.reduce_scatter", "pat"));
   EXPECT_EQ(scalars.At("sequence_parallel").text(), "false");
   EXPECT_EQ(scalars.At("scatter").text(), "false");
 }
@@ -250,6 +256,9 @@ std::vector<std::string> WarningsOf(const std::string& yaml, const Stage& stage)
   FilesRead files;
   workload.settings->Prepare(stage, "workload", files, diagnostics);
   EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
+  // What has been prepared twice is as if once.
+  EXPECT_EQ(workload.settings->HostsOfJob().size(),
+            workload.settings->MakeJob(1)->schedule().ranks());
   return diagnostics.warnings();
 }
 
@@ -473,6 +482,14 @@ TEST(JobForecastTest, OfATrainingStepHasTheTimeOfItsComputations) {
   EXPECT_EQ(forecast.last, Time{} + 5 * (607_us + Duration{1'280}));
 }
 
+// Nothing else is looked at if the file cannot be read.
+TEST(JobSettingsTest, AFileThatIsMissingIsTheOnlyError) {
+  const std::string errors =
+      WorkloadErrors("{kind: trace, format: goal, file: nowhere.goal}", StageOf(2, 4));
+  EXPECT_THAT(errors, HasSubstr("nowhere.goal"));
+  EXPECT_THAT(errors, HasSubstr("\n1 error"));
+}
+
 // Messages that are longer than the transport's longest flow cannot be sent.
 TEST(JobSettingsTest, MessagesFitTheTransport) {
   Stage stage = StageOf(2, 4);
@@ -492,6 +509,7 @@ TEST(JobTest, HasTheSettingsOfItsWorkload) {
       WorkloadFrom("{kind: collective, op: all_reduce, size: 64KB, ranks: 4}", stage)
           .settings->MakeJob(2);
   EXPECT_EQ(preset->number(), 2u);
+  EXPECT_EQ(preset->settings().qps, 1u);
   EXPECT_EQ(preset->settings().kind, "collective");
   EXPECT_EQ(preset->settings().label, "");
   EXPECT_EQ(preset->settings().placement, "packed");
@@ -542,6 +560,13 @@ TEST(JobTest, HasTheSettingsOfItsWorkload) {
           ->settings()
           .unfinished,
       5u);
+}
+
+// Where the schedule does not depend on the job's number, all jobs share one.
+TEST(JobTest, SharesItsSchedule) {
+  const auto workload = WorkloadFrom(
+      "{kind: collective, op: all_reduce, size: 64KB, ranks: 4, iterations: 2}", StageOf(2, 4));
+  EXPECT_EQ(&workload.settings->MakeJob(1)->schedule(), &workload.settings->MakeJob(2)->schedule());
 }
 
 // A dissemination barrier of 4 ranks has two steps, in each of which every rank sends a message.

@@ -577,6 +577,39 @@ TEST(TrainingTimesTest, ParametersArePrefetched) {
             4 * 500'000 + 4'000'000 + 500'000 + 3 * 1'000'000 + 8'000'000 + 500'000);
 }
 
+// Gathers take 100 ns. The first `prefetch` of them begin at once, one behind the other; each of
+// the others begins with the layer that is so many before its own, if those before it are through.
+TEST(TrainingTimesTest, AGatherBeginsSoManyLayersBefore) {
+  const auto begins = [](int64_t prefetch) {
+    TrainingSettings settings = TwoRanks(3);
+    settings.prefetch = prefetch;
+    const auto schedule = MakeGraphSchedule(MakeTrainingGraph(settings, 2));
+    const TimedPlay play(*schedule, [](const Message& /*message*/) {
+      return MessageTimes{Duration{100'000}, Duration{100'000}};
+    });
+    std::vector<int64_t> ns;
+    for (const TimedPlay::Sent& sent : play.sent()) {
+      if (schedule->MessageOf(sent.index).src == 0 && ns.size() < 4)
+        ns.push_back(sent.at.ps / 1'000);
+    }
+    return ns;
+  };
+  EXPECT_EQ(begins(0), (std::vector<int64_t>{0, 1'100, 2'200, 3'300}));
+  EXPECT_EQ(begins(1), (std::vector<int64_t>{0, 100, 1'100, 2'100}));
+  EXPECT_EQ(begins(2), (std::vector<int64_t>{0, 100, 200, 1'100}));
+  EXPECT_EQ(begins(3), (std::vector<int64_t>{0, 100, 200, 300}));
+  EXPECT_EQ(begins(9), (std::vector<int64_t>{0, 100, 200, 300}));
+}
+
+// A rank without others that have the same part of the model has nothing to gather.
+TEST(TrainingGraphTest, ARankAloneGathersNothing) {
+  for (const int64_t zero : {0, 1, 2, 3}) {
+    TrainingSettings settings = TwoRanks(zero);
+    settings.parallel.pipeline = 2;
+    EXPECT_TRUE(PartsOf(settings, 2).empty()) << zero;
+  }
+}
+
 TEST(TrainingTimesTest, TensorAndExpertParallelismBlock) {
   const auto half_us = [](const Message& /*message*/) {
     return MessageTimes{Duration{500'000}, Duration{500'000}};
