@@ -752,7 +752,7 @@ TEST(GraphProblemsTest, NamesTheCollectiveOfAGroup) {
     const uint32_t first = graph.AddCollective({.schedule = Ring(missing + 1),
                                                 .group = group,
                                                 .label = "sum",
-                                                .operation = {.name = "all_reduce"},
+                                                .operation = {"all_reduce", "ring"},
                                                 .group_name = "dp"});
     graph.AddPart(missing, first);
     const std::string ranks = missing == 1 ? "rank 0 has" : "ranks " + names + " have";

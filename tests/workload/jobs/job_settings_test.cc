@@ -565,7 +565,9 @@ TEST(JobTest, HasTheSettingsOfItsWorkload) {
 // Where the schedule does not depend on the job's number, all jobs share one.
 TEST(JobTest, SharesItsSchedule) {
   const auto workload = WorkloadFrom(
-      "{kind: collective, op: all_reduce, size: 64KB, ranks: 4, iterations: 2}", StageOf(2, 4));
+      "{kind: training, ranks: 2, model: {layers: 1, hidden: 8, ffn: 8, kv_hidden: 8, vocab: 8, "
+      "seq: 8}}",
+      StageOf(2, 4));
   EXPECT_EQ(&workload.settings->MakeJob(1)->schedule(), &workload.settings->MakeJob(2)->schedule());
 }
 

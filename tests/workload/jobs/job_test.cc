@@ -152,6 +152,16 @@ TEST(JobPortTest, QueuePairsTakeTurns) {
   }
 }
 
+// Unless a job says otherwise, all messages of a connection have one port.
+TEST(JobPortTest, AConnectionHasOnePortByDefault) {
+  const Job job(1, Settings(), Messages(1));
+  const Message first{.src = 0, .dst = 1};
+  for (uint32_t turn = 1; turn < 9; ++turn) {
+    EXPECT_EQ(PortOf(job, turn, turn, {.src = 0, .dst = 1, .turn = turn}),
+              PortOf(job, 0, 0, first));
+  }
+}
+
 // Pairs of ranks, either way, channels and jobs have ports of their own.
 TEST(JobPortTest, ConnectionsHavePortsOfTheirOwn) {
   std::set<uint16_t> ports;

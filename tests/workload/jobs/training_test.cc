@@ -88,7 +88,8 @@ TEST(TrainingModelTest, GradientsOfAllLayersAreThoseOfTheModel) {
     EXPECT_EQ(all, 4 * model.Parameters());
   }
   // Ranks of a tensor group have a part each, rounded down to a parameter.
-  settings.parallel = {.tensor = 5};
+  settings.parallel.pipeline = 1;
+  settings.parallel.tensor = 5;
   const TrainingModel shared(settings, 5);
   EXPECT_EQ(shared.LayerParameters(), layer / 5 * 2);
   EXPECT_EQ(shared.LayerGradients(), layer / 5 * 4);
