@@ -157,8 +157,7 @@ TEST(JobPortTest, AConnectionHasOnePortByDefault) {
   const Job job(1, Settings(), Messages(1));
   const Message first{.src = 0, .dst = 1};
   for (uint32_t turn = 1; turn < 9; ++turn) {
-    EXPECT_EQ(PortOf(job, turn, turn, {.src = 0, .dst = 1, .turn = turn}),
-              PortOf(job, 0, 0, first));
+    EXPECT_EQ(PortOf(job, 0, turn, {.src = 0, .dst = 1, .turn = turn}), PortOf(job, 0, 0, first));
   }
 }
 
