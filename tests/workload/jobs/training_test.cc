@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training steps: what they compute and send, against worked numbers and closed forms.
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "tests/support/printers.h"
 #include "tests/support/timed_play.h"
 #include "workload/jobs/graph_check.h"
 #include "workload/jobs/graph_schedule.h"
@@ -54,6 +59,128 @@ TEST(TrainingModelTest, HasTheWorkedNumbers) {
   TrainingSettings scattered = LargeModel();
   scattered.scatter = true;
   EXPECT_EQ(TrainingModel(scattered, 1024).PipelineMessage(), 8'388'608);
+}
+
+// The gradients of all layers of all stages are those of all parameters. The embedding is in the
+// first layer of all; the head, and the last norm, in the last.
+TEST(TrainingModelTest, GradientsOfAllLayersAreThoseOfTheModel) {
+  TrainingSettings settings;
+  settings.model = {.layers = 12, .hidden = 6, .ffn = 10, .kv_hidden = 4, .vocab = 100, .seq = 3};
+  settings.model.grad_element = Bytes{4};
+  const int64_t layer = 2 * 6 * 6 + 2 * 6 * 4 + 3 * 6 * 10 + 2 * 6;
+  for (const int64_t pipeline : {1, 2, 3, 12}) {
+    settings.parallel.pipeline = pipeline;
+    const TrainingModel model(settings, static_cast<uint32_t>(pipeline));
+    EXPECT_EQ(model.ParametersOfLayer(), layer);
+    EXPECT_EQ(model.Parameters(), 12 * layer + 2 * 100 * 6 + 6);
+    EXPECT_EQ(model.LayerGradients(), 4 * layer);
+    EXPECT_EQ(model.layers_of_stage(), 12 / pipeline);
+    int64_t all = 0;
+    for (uint32_t stage = 0; stage < pipeline; ++stage) {
+      for (uint32_t l = 0; l < model.layers_of_stage(); ++l) {
+        const bool is_first = stage == 0 && l == 0;
+        const bool is_last = stage + 1 == pipeline && l + 1 == model.layers_of_stage();
+        const int64_t its = layer + (is_first ? 100 * 6 : 0) + (is_last ? 100 * 6 + 6 : 0);
+        EXPECT_EQ(model.GradientsOf(stage, l), 4 * its) << pipeline << stage << l;
+        all += model.GradientsOf(stage, l);
+      }
+    }
+    EXPECT_EQ(all, 4 * model.Parameters());
+  }
+  // Ranks of a tensor group have a part each, rounded down to a parameter.
+  settings.parallel.pipeline = 1;
+  settings.parallel.tensor = 5;
+  const TrainingModel shared(settings, 5);
+  EXPECT_EQ(shared.LayerParameters(), layer / 5 * 2);
+  EXPECT_EQ(shared.LayerGradients(), layer / 5 * 4);
+  EXPECT_EQ(shared.GradientsOf(0, 0), (layer + 600) / 5 * 4);
+}
+
+TEST(TrainingModelTest, BytesFollowFromTokensAndElements) {
+  TrainingSettings settings;
+  settings.model = {.layers = 1, .hidden = 10, .ffn = 1, .kv_hidden = 1, .vocab = 1, .seq = 7};
+  settings.model.micro_batch = 3;
+  settings.model.element = Bytes{4};
+  settings.parallel.tensor = 4;
+  settings.moe.top_k = 6;
+  const TrainingModel model(settings, 4);
+  EXPECT_EQ(model.Activation(), 3 * 7 * 10 * 4);
+  EXPECT_EQ(model.Dispatch(), 6 * 3 * 7 * 10 * 4);
+  EXPECT_EQ(model.PipelineMessage(), 840);
+  settings.scatter = true;
+  EXPECT_EQ(TrainingModel(settings, 4).PipelineMessage(), 210);
+  // Gradients have 2 bytes, parameters 4.
+  EXPECT_EQ(model.ParametersFor(50), 100);
+  settings.model.grad_element = Bytes{16};
+  EXPECT_EQ(TrainingModel(settings, 4).ParametersFor(50), 13);  // 12.5, rounded.
+  EXPECT_EQ(TrainingModel(settings, 4).ParametersFor(1), 1);    // At least a byte.
+}
+
+// A token takes two operations for each parameter, and 4 * hidden for each token of its sequence.
+TEST(TrainingModelTest, TimesFollowFromTheModelOrAreGiven) {
+  TrainingSettings settings;
+  settings.model = {.layers = 1, .hidden = 10, .ffn = 6, .kv_hidden = 5, .vocab = 1, .seq = 7};
+  settings.model.micro_batch = 3;
+  settings.tera_flops = 0.5;
+  const double flop = 21 * (2 * (200 + 100 + 180 + 20) + 4 * 7 * 10);
+  EXPECT_EQ(TrainingModel(settings, 1).ForwardFlop(), flop);
+  EXPECT_EQ(TrainingModel(settings, 1).forward(), Duration{2 * static_cast<int64_t>(flop)});
+  EXPECT_EQ(TrainingModel(settings, 1).backward(), Duration{4 * static_cast<int64_t>(flop)});
+  settings.parallel.tensor = 4;
+  EXPECT_EQ(TrainingModel(settings, 4).forward(), Duration{static_cast<int64_t>(flop) / 2});
+  settings.compute.forward = 5_us;
+  EXPECT_EQ(TrainingModel(settings, 4).forward(), 5_us);
+  EXPECT_EQ(TrainingModel(settings, 4).backward(), 10_us);
+  settings.compute.backward = 7_us;
+  settings.optimizer = 3_us;
+  EXPECT_EQ(TrainingModel(settings, 4).backward(), 7_us);
+  EXPECT_EQ(TrainingModel(settings, 4).optimizer(), 3_us);
+  settings.compute.forward.reset();
+  EXPECT_EQ(TrainingModel(settings, 4).backward(), 7_us);
+  // A layer that takes for ever takes 10^18 ps.
+  settings.model.seq = 1 << 24;
+  settings.tera_flops = 1e-12;
+  EXPECT_EQ(TrainingModel(settings, 4).forward(), Duration{1'000'000'000'000'000'000});
+}
+
+TEST(TrainingModelTest, AllBytesAndTimesAreScaled) {
+  TrainingSettings settings;
+  settings.model = {.layers = 1, .hidden = 10, .ffn = 1, .kv_hidden = 1, .vocab = 1, .seq = 7};
+  settings.compute = {4_us, 9_us};
+  settings.optimizer = 2_us;
+  settings.bucket = Bytes{1'999};
+  settings.scale = 0.25;
+  const TrainingModel model(settings, 1);
+  EXPECT_EQ(model.forward(), 1_us);
+  EXPECT_EQ(model.backward(), Duration{2'250'000});
+  EXPECT_EQ(model.optimizer(), 500_ns);
+  EXPECT_EQ(model.Activation(), 35);
+  EXPECT_EQ(model.LayerParameters(), (200 + 20 + 30 + 20) * 2 / 4);
+  EXPECT_EQ(model.LayerGradients(), 135);
+  EXPECT_EQ(model.Bucket(), 500);  // 499.75, rounded.
+  settings.scale = 1e-9;
+  EXPECT_EQ(TrainingModel(settings, 1).Activation(), 1);  // A byte at least.
+  EXPECT_EQ(TrainingModel(settings, 1).Bucket(), 1);
+}
+
+// Every so many layers have experts, counted from the first stage's first.
+TEST(TrainingModelTest, EverySoManyLayersHaveExperts) {
+  TrainingSettings settings;
+  settings.model.layers = 12;
+  for (const int64_t every : {1, 2, 3, 5, 13}) {
+    for (const int64_t pipeline : {1, 3}) {
+      for (const int64_t expert : {1, 2}) {
+        settings.moe.every = every;
+        settings.parallel = {.tensor = 1, .pipeline = pipeline, .data = 2, .expert = expert};
+        const TrainingModel model(settings, static_cast<uint32_t>(2 * pipeline));
+        for (uint32_t layer = 0; layer < 12; ++layer) {
+          const uint32_t of_stage = model.layers_of_stage();
+          EXPECT_EQ(model.HasExperts(layer / of_stage, layer % of_stage),
+                    expert > 1 && (layer + 1) % every == 0);
+        }
+      }
+    }
+  }
 }
 
 // The bytes of the collectives of rank 0, by label, in the order of its operations. They follow
@@ -134,6 +261,250 @@ TEST(TrainingGraphTest, HasNoProblemsHoweverWorkIsShared) {
   }
 }
 
+// What a rank does, operation by operation, written apart from the simulator: 1F1B as in Narayanan
+// et al. (SC 2021), and the layers of docs/experiments.md, for zero 0 to 2.
+class Script {
+ public:
+  Script(const TrainingSettings& settings, uint32_t ranks, uint32_t rank)
+      : settings_(settings), model_(settings, ranks), rank_(rank) {
+    const uint32_t stage = Stage();
+    const uint32_t batches = static_cast<uint32_t>(settings.model.micro_batches);
+    const uint32_t stages = static_cast<uint32_t>(settings.parallel.pipeline);
+    uint32_t forwards = 0;
+    uint32_t backwards = 0;
+    // A stage has at most so many micro batches under way as there are stages from it on.
+    while (backwards < batches) {
+      if (forwards < batches && forwards - backwards < stages - stage) {
+        Forward(forwards++);
+      } else {
+        Backward(backwards++);
+      }
+    }
+    Add(fmt::format("compute optimizer {}", settings.optimizer.ps));
+    if (settings.zero == 0) return;
+    for (const int64_t bytes : buckets_) {
+      Collective("data", "all_gather", model_.ParametersFor(bytes), "gather parameters");
+    }
+  }
+
+  const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  uint32_t Tensor() const { return static_cast<uint32_t>(settings_.parallel.tensor); }
+  uint32_t Data() const { return static_cast<uint32_t>(*settings_.parallel.data); }
+  uint32_t Expert() const { return static_cast<uint32_t>(settings_.parallel.expert); }
+  uint32_t Stage() const { return rank_ / (Tensor() * Data()); }
+  bool IsLastStage() const { return Stage() + 1 == settings_.parallel.pipeline; }
+
+  void Add(std::string line) { lines_.push_back(std::move(line)); }
+
+  // The ranks of the group: rank = (stage * data + d) * tensor + t.
+  std::vector<uint32_t> GroupOf(const std::string& kind) const {
+    std::vector<uint32_t> group;
+    const auto d_of = [&](uint32_t rank) { return rank / Tensor() % Data(); };
+    const uint32_t of_stage = Tensor() * Data();
+    for (uint32_t other = Stage() * of_stage; other < (Stage() + 1) * of_stage; ++other) {
+      const bool same_t = other % Tensor() == rank_ % Tensor();
+      const bool same_d = d_of(other) == d_of(rank_);
+      const bool same_e = d_of(other) / Expert() == d_of(rank_) / Expert();
+      const bool is_in = kind == "tensor" ? same_d : same_t && (kind == "data" || same_e);
+      if (is_in) group.push_back(other);
+    }
+    return group;
+  }
+
+  void Collective(const std::string& kind, const std::string& op, int64_t bytes,
+                  const std::string& label) {
+    const std::vector<uint32_t> group = GroupOf(kind);
+    if (group.size() == 1) return;
+    Add(fmt::format("{} {} {} of {}:{} [{}] bytes {}", label, op, turns_[kind]++, kind,
+                    group.front(), fmt::join(group, ","), bytes));
+  }
+  void Sum() {
+    const int64_t bytes = model_.Activation();
+    if (!settings_.sequence_parallel) return Collective("tensor", "all_reduce", bytes, "tensor");
+    Collective("tensor", "reduce_scatter", bytes, "tensor");
+    Collective("tensor", "all_gather", bytes, "tensor");
+  }
+
+  void Message(const char* what, uint32_t stage, uint32_t batch, bool is_forward) {
+    const uint32_t other = rank_ + stage * Tensor() * Data() - Stage() * Tensor() * Data();
+    Add(fmt::format("{} {} tag {} bytes {}", what, other, 2 * batch + (is_forward ? 0 : 1),
+                    model_.PipelineMessage()));
+  }
+
+  void Forward(uint32_t batch) {
+    if (Stage() > 0) Message("recv", Stage() - 1, batch, true);
+    Layers(true, false);
+    if (!IsLastStage()) Message("send", Stage() + 1, batch, true);
+  }
+  void Backward(uint32_t batch) {
+    if (!IsLastStage()) Message("recv", Stage() + 1, batch, false);
+    Layers(false, batch + 1 == settings_.model.micro_batches && Data() > 1);
+    if (Stage() > 0) Message("send", Stage() - 1, batch, false);
+  }
+
+  void Layers(bool is_forward, bool sums_up) {
+    const std::string label = is_forward ? "forward" : "backward";
+    const int64_t ps = (is_forward ? model_.forward() : model_.backward()).ps;
+    const uint32_t layers = model_.layers_of_stage();
+    if (Tensor() == 1 && Expert() == 1 && !sums_up) {
+      return Add(fmt::format("compute {} {}", label, ps * layers));
+    }
+    int64_t filled = 0;
+    for (uint32_t i = 0; i < layers; ++i) {
+      const uint32_t layer = is_forward ? i : layers - 1 - i;
+      const uint32_t number = Stage() * layers + layer + 1;
+      const bool has_experts = Expert() > 1 && number % settings_.moe.every == 0;
+      if (Tensor() == 1 && !has_experts) {
+        Add(fmt::format("compute {} {}", label, ps));
+      } else {
+        const std::string of = is_forward ? "" : " gradients";
+        Add(fmt::format("compute {} {}", label, ps / 2));
+        Sum();
+        const std::string before = is_forward ? "dispatch" : "combine gradients";
+        if (has_experts) Collective("expert", "all_to_all", model_.Dispatch(), before);
+        Add(fmt::format("compute {} {}", label, ps - ps / 2));
+        Sum();
+        const std::string after = is_forward ? "combine" : "dispatch gradients";
+        if (has_experts) Collective("expert", "all_to_all", model_.Dispatch(), after);
+      }
+      if (!sums_up) continue;
+      filled += model_.GradientsOf(Stage(), layer);
+      while (filled >= model_.Bucket()) SumUp(filled, model_.Bucket());
+      if (i + 1 == layers && filled > 0) SumUp(filled, filled);
+    }
+  }
+  void SumUp(int64_t& filled, int64_t bytes) {
+    filled -= bytes;
+    buckets_.push_back(bytes);
+    Collective("data", settings_.zero == 0 ? "all_reduce" : "reduce_scatter", bytes,
+               "reduce gradients");
+  }
+
+  const TrainingSettings& settings_;
+  const TrainingModel model_;
+  const uint32_t rank_;
+  std::map<std::string, int> turns_;  // By kind of group.
+  std::vector<int64_t> buckets_;
+  std::vector<std::string> lines_;
+};
+
+std::vector<std::string> LinesOf(const OperationGraph& graph, uint32_t rank) {
+  std::vector<std::string> lines;
+  for (const Operation& op : graph.OpsOf(rank)) {
+    switch (op.kind) {
+      case Operation::Kind::kCompute:
+        EXPECT_EQ(op.stream, 0u);
+        lines.push_back(fmt::format("compute {} {}", op.label, op.time.ps));
+        break;
+      case Operation::Kind::kCollective: {
+        const auto& its = graph.collectives()[op.collective];
+        lines.push_back(fmt::format("{} {} {} of {} [{}] bytes {}", op.label, its.operation.name,
+                                    its.turn, its.group_name, fmt::join(its.group, ","),
+                                    its.operation.bytes));
+        break;
+      }
+      default:
+        lines.push_back(
+            fmt::format("{} {} tag {} bytes {}", WordOf(op.kind), op.peer, op.tag, op.bytes));
+    }
+  }
+  return lines;
+}
+
+TEST(TrainingGraphTest, RanksDoWhatTheScriptSays) {
+  for (const int64_t zero : {0, 1, 2}) {
+    for (const int64_t tensor : {1, 2}) {
+      for (const int64_t pipeline : {1, 2, 4}) {
+        for (const int64_t data : {1, 2, 4}) {
+          for (const int64_t expert : {1, 2}) {
+            for (const int64_t batches : {1, 2, 5}) {
+              if (data % expert != 0) continue;
+              TrainingSettings settings;
+              settings.model = {.layers = 4, .hidden = 6, .ffn = 5, .kv_hidden = 4, .vocab = 9};
+              settings.model.seq = 3;
+              settings.model.micro_batches = batches;
+              settings.model.grad_element = Bytes{4};
+              settings.parallel = {tensor, pipeline, data, expert};
+              settings.moe.every = 2;
+              settings.zero = zero;
+              settings.sequence_parallel = batches == 2;
+              settings.scatter = batches == 5;
+              settings.compute = {Duration{1'001}, Duration{3'003}};
+              settings.optimizer = Duration{77};
+              // A last bucket of a byte, of several, and none.
+              const int64_t gradients = TrainingModel(settings, 1).LayerGradients();
+              settings.bucket = Bytes{batches == 1 ? gradients - 1 : gradients / 2};
+              const uint32_t ranks = static_cast<uint32_t>(tensor * pipeline * data);
+              const auto graph = MakeTrainingGraph(settings, ranks);
+              for (uint32_t rank = 0; rank < ranks; ++rank) {
+                ASSERT_EQ(LinesOf(*graph, rank), Script(settings, ranks, rank).lines())
+                    << zero << tensor << pipeline << data << expert << batches << " " << rank;
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// Each kind of group, and the pipeline, have channels of their own, so that none of their messages
+// waits for one of the others.
+TEST(TrainingGraphTest, GroupsHaveChannelsOfTheirOwn) {
+  TrainingSettings settings;
+  settings.model = {.layers = 2, .hidden = 6, .ffn = 5, .kv_hidden = 4, .vocab = 9, .seq = 3};
+  settings.parallel = {2, 2, 2, 2};
+  const auto graph = MakeTrainingGraph(settings, 8);
+  std::map<std::string, std::set<uint32_t>> channels;
+  for (const auto& collective : graph->collectives()) {
+    for (uint64_t slot = 0; slot < collective.schedule->slots(); ++slot) {
+      channels[collective.group_name.substr(0, collective.group_name.find(':'))].insert(
+          collective.channel + collective.schedule->MessageOf(slot).channel);
+    }
+  }
+  for (const Operation& op : graph->OpsOf(0)) {
+    if (op.kind == Operation::Kind::kSend) channels["pipeline"].insert(op.channel);
+  }
+  EXPECT_EQ(channels.size(), 4u);
+  std::set<uint32_t> all;
+  size_t count = 0;
+  for (const auto& [kind, its] : channels) {
+    all.insert(its.begin(), its.end());
+    count += its.size();
+  }
+  EXPECT_EQ(all.size(), count);
+}
+
+// FSDP (Rajbhandari et al., SC 2020) gathers each layer before each pass, and sums its gradients up
+// behind the last backward pass.
+TEST(TrainingGraphTest, ShardedLayersComputeOnceAPass) {
+  for (const int64_t prefetch : {0, 1, 2, 9}) {
+    TrainingSettings settings;
+    settings.model = {.layers = 3, .hidden = 6, .ffn = 5, .kv_hidden = 4, .vocab = 9, .seq = 3};
+    settings.model.micro_batches = 2;
+    settings.parallel.data = 2;
+    settings.zero = 3;
+    settings.prefetch = prefetch;
+    settings.compute = {Duration{1'001}, Duration{3'003}};
+    const auto graph = MakeTrainingGraph(settings, 2);
+    std::map<std::string, int> count;
+    for (const std::string& line : LinesOf(*graph, 1)) ++count[line.substr(0, line.find(" of"))];
+    std::map<std::string, int> expected = {
+        {"compute forward 1001", 6}, {"compute backward 3003", 6}, {"compute optimizer 0", 1}};
+    // All 15 form one sequence: 3 gathers in each of 4 passes, and 3 sums.
+    int turns = 0;
+    for (const auto& [line, times] : count) {
+      if (line.starts_with("compute")) continue;
+      expected[line] = 1;
+      turns += times;
+    }
+    EXPECT_EQ(turns, 15);
+    EXPECT_EQ(count, expected);
+  }
+}
+
 // --- Times ---
 
 TrainingSettings Pipeline(int64_t stages, int64_t batches) {
@@ -205,6 +576,39 @@ TEST(TrainingTimesTest, ParametersArePrefetched) {
   settings.prefetch = 0;
   EXPECT_EQ(EndOf(settings, 2, half_us).ps,
             4 * 500'000 + 4'000'000 + 500'000 + 3 * 1'000'000 + 8'000'000 + 500'000);
+}
+
+// Gathers take 100 ns. The first `prefetch` of them begin at once, one behind the other; each of
+// the others begins with the layer that is so many before its own, if those before it are through.
+TEST(TrainingTimesTest, AGatherBeginsSoManyLayersBefore) {
+  const auto begins = [](int64_t prefetch) {
+    TrainingSettings settings = TwoRanks(3);
+    settings.prefetch = prefetch;
+    const auto schedule = MakeGraphSchedule(MakeTrainingGraph(settings, 2));
+    const TimedPlay play(*schedule, [](const Message& /*message*/) {
+      return MessageTimes{Duration{100'000}, Duration{100'000}};
+    });
+    std::vector<int64_t> ns;
+    for (const TimedPlay::Sent& sent : play.sent()) {
+      if (schedule->MessageOf(sent.index).src == 0 && ns.size() < 4)
+        ns.push_back(sent.at.ps / 1'000);
+    }
+    return ns;
+  };
+  EXPECT_EQ(begins(0), (std::vector<int64_t>{0, 1'100, 2'200, 3'300}));
+  EXPECT_EQ(begins(1), (std::vector<int64_t>{0, 100, 1'100, 2'100}));
+  EXPECT_EQ(begins(2), (std::vector<int64_t>{0, 100, 200, 1'100}));
+  EXPECT_EQ(begins(3), (std::vector<int64_t>{0, 100, 200, 300}));
+  EXPECT_EQ(begins(9), (std::vector<int64_t>{0, 100, 200, 300}));
+}
+
+// A rank without others that have the same part of the model has nothing to gather.
+TEST(TrainingGraphTest, ARankAloneGathersNothing) {
+  for (const int64_t zero : {0, 1, 2, 3}) {
+    TrainingSettings settings = TwoRanks(zero);
+    settings.parallel.pipeline = 2;
+    EXPECT_TRUE(PartsOf(settings, 2).empty()) << zero;
+  }
 }
 
 TEST(TrainingTimesTest, TensorAndExpertParallelismBlock) {

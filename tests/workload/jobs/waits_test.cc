@@ -306,7 +306,71 @@ TEST(WaitsOfGraphTest, ACollectiveWaitsForPartsAndForMessages) {
   EXPECT_EQ(stuck.First()[2], "1:gather has begun, and so have all others of its group");
 }
 
+// Only receives and collectives wait for a message in the network; a computation is named behind.
+TEST(WaitsOfGraphTest, AComputationIsNotAtTheNetwork) {
+  OperationGraph graph(2);
+  graph.AddCompute(0, 1_us);
+  graph.AddSend(0, 1, 100);
+  graph.AddReceive(1, 0, 100);
+  Stuck stuck(ScheduleOf(std::move(graph)));
+  stuck.Set(0, {State::kStarted, State::kStarted});
+  stuck.Set(1, {State::kStarted});
+  stuck.Open(stuck.IdOf(0, 0), {Time{} + 7_us, false});
+  EXPECT_THAT(stuck.First(),
+              ElementsAre("1:op0 waits for the message of step 1 from rank 0 (100 bytes), sent at "
+                          "7us as flow 1000, which has not arrived",
+                          "0:op0 computes"));
+}
+
+// A receive waits for no send to another rank, from another rank, or with another tag; so nothing
+// that these sends wait for closes a cycle.
+TEST(WaitsOfGraphTest, SendsThatDoNotFitCloseNoCycle) {
+  struct Case {
+    uint32_t from;  // The receive of rank 0.
+    int64_t tag;
+    uint32_t to;  // The send of rank 2.
+    int64_t sent;
+    bool fits;
+  };
+  for (const Case& its : std::vector<Case>{{kAnyRank, kAnyTag, 0, 5, true},
+                                           {2, kAnyTag, 0, 5, true},
+                                           {kAnyRank, 5, 0, 5, true},
+                                           {1, kAnyTag, 0, 5, false},
+                                           {kAnyRank, 6, 0, 5, false},
+                                           {kAnyRank, kAnyTag, 1, 5, false}}) {
+    OperationGraph graph(3);
+    graph.AddReceive(0, its.from, 100, its.tag);
+    graph.AddSend(0, 2, 100, 9);
+    graph.Require(0, 1, 0);
+    graph.AddReceive(2, 0, 100, 9);
+    graph.AddSend(2, its.to, 100, its.sent);
+    graph.Require(2, 1, 0);
+    graph.AddReceive(1, 2, 100, 5);
+    graph.AddSend(1, 0, 100, 6);
+    Stuck stuck(MakeGraphSchedule(std::make_shared<const OperationGraph>(std::move(graph))));
+    stuck.Set(0, {State::kStarted, State::kWaiting});
+    stuck.Set(1, {State::kFinished, State::kFinished});
+    stuck.Set(2, {State::kStarted, State::kWaiting});
+    EXPECT_EQ(stuck.Waits().cycle, its.fits ? "0:op0 -> 2:op1 -> 2:op0 -> 0:op1 -> 0:op0" : "")
+        << its.from << " " << its.tag << " " << its.to;
+  }
+}
+
 // --- Ranks of a collective ---
+
+// In a direct all-to-all a rank waits for a message of each other one.
+TEST(WaitsOfRanksTest, CountsTheOtherMessagesThatAreMissing) {
+  for (const uint32_t ranks : {2u, 3u, 4u, 7u}) {
+    CollectiveSettings settings;
+    settings.op = CollectiveSettings::Op::kAllToAll;
+    settings.algorithm = CollectiveSettings::Algorithm::kDirect;
+    settings.size = Bytes{1'000 * int64_t{ranks}};
+    const Stuck stuck(settings.Make(ranks, 1, 1));
+    const std::string first = stuck.First(1).front();
+    const std::string more = ranks == 2 ? "" : fmt::format(", and for {} more", ranks - 2);
+    EXPECT_TRUE(first.ends_with("(1000 bytes), which has not been sent" + more)) << first;
+  }
+}
 
 TEST(WaitsOfRanksTest, ARankWaitsForTheMessageOfAStep) {
   Stuck stuck(Ring(3));
