@@ -308,13 +308,22 @@ TEST(AutoValuesTest, RocesWindowsFollowFromTheNetwork) {
 // Three of the longest round trips, at least 320 us.
 TEST(AutoValuesTest, OutOfOrderPlacementTimesOutAfterThreeRoundTrips) {
   const auto values = [](Duration longest, const std::string& more) {
-    return AutoOf("{kind: rocev2, mtu: 1000, cc: none, " + more + "}", RoundNetwork(longest));
+    return AutoOf("{kind: rocev2, mtu: 1000, cc: none, ddp_window: 9KB, " + more + "}",
+                  RoundNetwork(longest));
   };
   EXPECT_THAT(values(200_us, "recovery: ddp"), ElementsAre(Pair("ddp_rto", "600us")));
   EXPECT_THAT(values(107_us, "recovery: ddp"), ElementsAre(Pair("ddp_rto", "321us")));
   EXPECT_THAT(values(106_us, "recovery: ddp"), ElementsAre(Pair("ddp_rto", "320us")));
   EXPECT_THAT(values(200_us, "recovery: ddp, ddp_rto: 1ms"), IsEmpty());
   EXPECT_THAT(values(200_us, "recovery: irn, bdp: 7KB"), IsEmpty());
+}
+
+TEST(AutoValuesTest, OutOfOrderPlacementHoldsTwoBandwidthDelayProducts) {
+  const auto values = [](const std::string& more) {
+    return AutoOf("{kind: rocev2, mtu: 1000, cc: none, ddp_rto: 1ms, " + more + "}");
+  };
+  EXPECT_THAT(values("recovery: ddp"), ElementsAre(Pair("ddp_window", "200002B")));
+  EXPECT_THAT(values("recovery: ddp, ddp_window: 9KB"), IsEmpty());
 }
 
 // Paper: 1 Mbps for each Gbps of the line. NIC: a fifth of it, and the timers of ConnectX-4.

@@ -201,14 +201,12 @@ class AllToAll::Program final : public RankProgram {
 
  private:
   void Advance(RankActions& actions) {
-    while (next_ < all_.peers()) {
-      const uint32_t window = all_.settings_.window;
-      if (!open_.empty() && next_ >= open_.front() + window) return;
-      const uint32_t place = next_++;
-      const uint32_t peer = all_.order_->PeerOf(rank_, place);
+    for (; next_ < all_.peers(); ++next_) {
+      const uint32_t peer = all_.order_->PeerOf(rank_, next_);
       if (all_.settings_.bytes(rank_, peer) == 0) continue;
-      if (all_.waits_for_sends()) open_.push_back(place);
-      actions.Send(uint64_t{rank_} * all_.peers() + place);
+      if (!open_.empty() && next_ >= open_.front() + all_.settings_.window) return;
+      if (all_.waits_for_sends()) open_.push_back(next_);
+      actions.Send(uint64_t{rank_} * all_.peers() + next_);
     }
   }
 

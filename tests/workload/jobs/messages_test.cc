@@ -339,8 +339,6 @@ class Watched {
           << "step " << its->message.step << " to rank " << its->message.dst;
       if (its->is_sent) right_.insert(its);
     }
-    // A rank without further messages may wait until its window has moved on beyond the last place.
-    if (settings_.traffic && !programs_[rank]->finished()) return;
     ASSERT_EQ(programs_[rank]->finished(), is_done) << "rank " << rank;
     ASSERT_EQ(programs_[rank]->is_over(), is_over) << "rank " << rank;
   }
@@ -384,7 +382,7 @@ TEST(MessagesTest, LeaveOnceAllThatTheyNeedHasCome) {
 TEST(MessagesTest, OfABarrierLeaveOnceTheWorkIsDone) {
   for (const Case& its : Cases()) {
     for (uint32_t n = 2; n <= 5; ++n) {
-      if (!its.Exists(n) || its.name == "all-to-all by a matrix") continue;
+      if (!its.Exists(n)) continue;
       SCOPED_TRACE(fmt::format("{}, {} ranks", its.name, n));
       const CollectiveSettings settings = its.Settings(n);
       const auto schedule = MakeWithBarrier(settings.Make(n, 1, 1));
