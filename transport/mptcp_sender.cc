@@ -362,8 +362,8 @@ FlowState MptcpSender::state() const {
   return state;
 }
 
-// Subflows wait for the same pause together, and it counts once. A wait on one link may be as long
-// as several on another, so all that is left of them are the intervals that they cover together.
+// Waits of subflows for pauses may overlap, and a wait that ends now may cover several that ended
+// before. So this keeps the union of all waits: 16 bytes for each pause of the connection's life.
 void MptcpSender::AddBlocked(uint32_t subflow, Duration blocked) {
   const Duration waited = subflows_[subflow].tcp.AddBlocked(blocked);
   if (waited == Duration{0}) return;

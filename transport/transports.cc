@@ -342,14 +342,16 @@ class RoceModel final : public WithResequencing {
   Duration DdpRto(const BandwidthDelay& network) const {
     return settings_.ddp_rto.value_or(std::max(3 * network.LongestRoundTrip(), 320_us));
   }
+  static constexpr int64_t kMostDdpPackets = 1 << 14;  // Their number has 14 bits in ACKs.
+
   Bytes DdpWindowBytes(const BandwidthDelay& network) const {
-    return settings_.ddp_window.value_or(Bytes{2 * network.Largest().count});
+    const int64_t most = kMostDdpPackets * sizes().mss;
+    return settings_.ddp_window.value_or(Bytes{std::min(2 * network.Largest().count, most)});
   }
-  // In packets. A map of held packets has 14 bits for their number.
-  uint32_t DdpWindow(const BandwidthDelay& network) const {
+  uint32_t DdpWindow(const BandwidthDelay& network) const {  // In packets.
     const int64_t bytes = DdpWindowBytes(network).count;
     const int64_t mss = sizes().mss;
-    return static_cast<uint32_t>(std::clamp<int64_t>((bytes + mss - 1) / mss, 1, 1 << 14));
+    return static_cast<uint32_t>(std::clamp<int64_t>((bytes + mss - 1) / mss, 1, kMostDdpPackets));
   }
 
   RoceSettings settings_;

@@ -225,7 +225,7 @@ Forecast Incast::Expect() const {
   if (!load_) forecast.most_flows = static_cast<int64_t>(queries) * fan_in_;
   forecast.bytes = forecast.flows * each;
   forecast.packets = forecast.flows * std::ceil(each / static_cast<double>(stage_.mss));
-  forecast.large_flow = static_cast<int64_t>(each);
+  forecast.large_flow = static_cast<int64_t>(std::ceil(each));
   forecast.first = Time{start_.ps};
   forecast.last = std::min(forecast.first + Length() + jitter_, kNever);
   forecast.open_loop = load_.has_value();

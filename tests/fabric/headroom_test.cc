@@ -80,7 +80,8 @@ TEST(HeadroomTest, AnInputHoldsWhatIsInThePoolAndInTheHeadroom) {
   EXPECT_EQ(memory.held(1, kClass), 0);
 }
 
-// An input that has paused resumes when it holds so many bytes less than its threshold, or none.
+// An input that has paused resumes when it holds resume_offset bytes less than its threshold, or
+// nothing.
 TEST(HeadroomTest, APausedInputResumesBelowItsThreshold) {
   constexpr int64_t kOffset = 3'000;
   SharedMemory memory = Memory(0, kOffset);

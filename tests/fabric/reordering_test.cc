@@ -155,8 +155,9 @@ TEST(ReorderingTest, ForgetsTheHolesOfPacketsLostLongAgo) {
   EXPECT_LT(tracker.memory_bytes(), 1'000'000u);
 }
 
-// Every other packet has been lost long ago, or so it seems; then some of these arrive. A forgotten
-// hole opened before the window of 4096 arrivals, and no later than it really did.
+// Every other packet seems lost; then some of these arrive. When their holes opened has been
+// forgotten. The extent is given as the window of 4096 arrivals, and the lateness as at least the
+// window's and at most the real one.
 TEST(ReorderingTest, APacketWhoseHoleIsForgottenIsLateByTheWindowAtLeast) {
   ReorderingTracker tracker;
   constexpr uint32_t kArrivals = 30'000;

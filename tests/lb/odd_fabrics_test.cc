@@ -212,7 +212,8 @@ TEST(OddFabricsTest, FlbNumbersAtMost255Paths) {
 
 // --- FLB's threshold K ---
 
-// A base round trip of 16 us at 10 Gbps is 20 KB. Marks count only if they come before pauses.
+// A base round trip of 16 us at 10 Gbps is 20 KB. K is that much above the length at which marking
+// begins, or above 0 if pauses come before marks; but at most halfway from there to a pause.
 TEST(OddFabricsTest, FlbIsolatesByPausesWhereMarksComeLaterThanThese) {
   const auto threshold = [](Bytes marked, Bytes pause) {
     const Chosen<LoadBalancer> chosen =

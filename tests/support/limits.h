@@ -21,7 +21,7 @@ namespace heddle {
 struct Limit {
   std::string yaml;    // The % stands for the value.
   std::string last;    // The last value that is allowed,
-  std::string beyond;  // and one just beyond.
+  std::string beyond;  // and one beyond it that the range refuses.
 };
 
 // What is wrong with the settings in `yaml`; empty if nothing is.

@@ -81,7 +81,7 @@ std::vector<uint32_t> Distances(const Graph& graph, const std::set<size_t>& with
   return distances;
 }
 
-// Of the links that are drawn, as many fail as can: one more would make some way longer.
+// No further link of those drawn could fail without making some way longer.
 TEST(DrawShareTest, LeavesOutNoMoreLinksThanItMust) {
   Rng shapes = Rng::Stream(1, "connected test", 0);
   size_t left_out = 0;

@@ -144,7 +144,8 @@ std::vector<PortIndex> PortsOf(const Routing& routing, SwitchId s, HostId dst, u
   return {all.begin(), all.end()};
 }
 
-// A fat-tree one of whose links is down, and a fabric with parallel links.
+// Leaf-spines with single and with parallel links; fat-trees, the second of which has two links
+// down.
 std::vector<Graph> Fabrics() {
   std::vector<Graph> graphs = {
       GraphFrom("{kind: leaf_spine, leaves: 3, spines: 3, hosts_per_leaf: 2}"),

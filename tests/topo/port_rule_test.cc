@@ -80,8 +80,7 @@ TEST(QueueSizeTest, ReadsBackAsItIsWritten) {
   }
 }
 
-// The times of a watchdog are those of switches; all defaults are in docs/settings.md.
-TEST(PauseRuleTest, TimesHaveTheirDefaults) {
+TEST(PauseRuleTest, HasTheDefaultsOfTheSettingsPage) {
   const PauseRule pfc = PortRuleFrom("{}").pfc;
   EXPECT_EQ(pfc.response, 0_ps);
   EXPECT_EQ(pfc.deadlock_check, 1_ms);

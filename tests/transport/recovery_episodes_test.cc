@@ -128,7 +128,7 @@ TEST(RepeatedRecoveryTest, PatienceIsKeptFor16Recoveries) {
   // The recovery of the late packet is the first of the 16.
   EXPECT_EQ(spurious(3), 1);
   EXPECT_EQ(spurious(14), 1);
-  EXPECT_EQ(spurious(17), 2);
+  EXPECT_EQ(spurious(15), 2);
 }
 
 // --- MMPTCP ---

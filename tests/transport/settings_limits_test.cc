@@ -47,7 +47,7 @@ void ExpectLimits(const std::string& form, const std::vector<Limits>& all) {
       EXPECT_EQ(errors(value), "") << limits.setting << ": " << value;
     }
     for (const std::string& value : limits.refused) {
-      EXPECT_NE(errors(value).find(limits.setting), std::string::npos)
+      EXPECT_NE(errors(value).find("." + limits.setting + ": "), std::string::npos)
           << limits.setting << ": " << value << "; " << errors(value);
     }
   }

@@ -186,7 +186,7 @@ TEST_F(FlowListTest, RefusesFilesWithoutFlowsOrColumns) {
 // What follows a header that cannot be read would be mistakes only because of it.
 TEST_F(FlowListTest, AHeaderThatCannotBeReadIsTheOnlyMistake) {
   const std::string errors = Errors("src,\"dst\"x,size_bytes,start_ps\n0,1,1,1\n0,1,y,1\n");
-  EXPECT_THAT(errors, HasSubstr("1 error"));
+  EXPECT_THAT(errors, HasSubstr("\n1 error\n"));
   EXPECT_THAT(errors, testing::Not(HasSubstr("errors")));
 }
 
@@ -200,7 +200,7 @@ TEST_F(FlowListTest, GoesOnBehindALineThatCannotBeRead) {
   const std::string errors = Errors("src,dst,bytes,start_ns\n0,\"1\"x,9,0\n0,1,9,0\n0,0,9,0\n");
   EXPECT_THAT(errors, HasSubstr(":2:1: "));
   EXPECT_THAT(errors, HasSubstr(":4:1: host 0 sends to itself"));
-  EXPECT_THAT(errors, HasSubstr("2 errors"));
+  EXPECT_THAT(errors, HasSubstr("\n2 errors\n"));
 }
 
 TEST_F(FlowListTest, AFlowMayStartUpTo1000SecondsLater) {
@@ -264,7 +264,7 @@ TEST_F(FlowListTest, NumbersHaveLimits) {
       const std::string errors = with(value);
       EXPECT_THAT(errors, HasSubstr("flows.csv:2:1: " + column.name + ": " + value));
       EXPECT_THAT(errors, HasSubstr("out of range; expected " + column.least.substr(0, 1)));
-      EXPECT_THAT(errors, HasSubstr("1 error"));
+      EXPECT_THAT(errors, HasSubstr("\n1 error\n"));
     }
   }
 }
@@ -444,7 +444,7 @@ TEST_F(FlowListTest, EveryPartOfAPathIsANumber) {
         Errors(std::string("src,dst,bytes,start_ns,ack_path\n0,5,9,0,") + path + "\n");
     EXPECT_THAT(errors, HasSubstr("flows.csv:2:1: ack_path: ")) << path;
     EXPECT_THAT(errors, HasSubstr("expected an uplink's number for each tier")) << path;
-    EXPECT_THAT(errors, HasSubstr("1 error")) << path;
+    EXPECT_THAT(errors, HasSubstr("\n1 error\n")) << path;
   }
 }
 
@@ -456,13 +456,13 @@ TEST_F(FlowListTest, OneMistakeIsNamedOnce) {
         header + "5,0,1,9,0\n5,x,1,9,0\n", header + "0,0,1,9,0\n0,0,1,9,0\n",
         std::string("src,dst,src,bytes,start_ns\n0,1,0\n"), header + "1,0,1,9,0\n7\n"}) {
     EXPECT_THAT(Errors(csv),
-                HasSubstr(csv.find("8,8") == std::string::npos ? "1 error" : "4 error"))
+                HasSubstr(csv.find("8,8") == std::string::npos ? "\n1 error\n" : "\n4 errors\n"))
         << csv;
   }
 }
 
-// A flow without an id is before those with one, as if its id were 0.
-TEST_F(FlowListTest, OfOneInstantTheLeastIdIsFirst) {
+// A flow without an id is ordered as if its id were 0. Of equal ids, the earlier row comes first.
+TEST_F(FlowListTest, FlowsOfOneInstantAreOrderedById) {
   const auto flows = Read("id,src,dst,bytes,start_ns\n1,0,1,11,0\n0,0,1,10,0\n,0,1,9,0\n");
   ASSERT_EQ(flows.size(), 3u);
   EXPECT_EQ(flows[0].size, 10);

@@ -507,7 +507,7 @@ TEST(PoissonTest, ReadsSizesFromTheExperimentsFolder) {
       WorkloadErrors("{kind: poisson, load: 0.1, flows: 10, sizes: file:a.cdf}", stage);
   EXPECT_THAT(errors, HasSubstr("workload.sizes: " + (folder / "a.cdf").string() + ":1: "));
   EXPECT_THAT(errors, HasSubstr("workload.sizes: " + (folder / "a.cdf").string() + ":2: "));
-  EXPECT_THAT(errors, HasSubstr("2 errors"));
+  EXPECT_THAT(errors, HasSubstr("\n2 errors\n"));
 }
 
 // The load that just fits, in three digits that do not exceed it: a leaf's uplinks carry 200 of 300

@@ -143,13 +143,16 @@ TEST(PdlbHostDetailsTest, AnEchoGoesBackToItsProbe) {
            .balancer = "{kind: pdlb, collect: probes}"});
   for (HostId src = 1; src < 3; ++src) lab.AddFlow(src, static_cast<HostId>(src + 3), 2'000'000);
   lab.Run();
+  int found = 0;
   for (HostId src = 0; src < 3; ++src) {
     for (const auto& [name, value] : lab.network().host(src).policy().Counters()) {
       if (name == "samples") {
+        ++found;
         EXPECT_EQ(value > 0, src > 0) << src;
       }
     }
   }
+  EXPECT_EQ(found, 3);
 }
 
 }  // namespace heddle::pdlb_host_details_test

@@ -231,12 +231,15 @@ TEST(SwiftTest, CountsAllBytesOfPacketsOnTheWire) {
   Lab lab({.graph = Line(2, {100_Gbps, 100_us}),
            .transport = "{kind: rocev2, mtu: 1168, cc: {kind: swift, base: 26us}}"});
   lab.AddFlow(0, 1, 1'000'000);
+  bool looked = false;
   lab.SampleEvery(50_us, [&](Time now) {
     if (now != At(50_us)) return;
+    looked = true;
     EXPECT_EQ(lab.QueuePair(0)->rate().packet_bits, 10'000);
     EXPECT_DOUBLE_EQ(lab.QueuePair(0)->rate().window, 260);
   });
   lab.Run(At(60_us));
+  EXPECT_TRUE(looked);
 }
 
 // The round trip over four links is 8 us, four packets of 83.84 ns and four ACKs of 4.8 ns: 8.355

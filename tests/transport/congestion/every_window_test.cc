@@ -28,8 +28,8 @@ std::unique_ptr<const WindowControl> ControlFrom(const std::string& kind,
   return KindFrom(kind, CongestionControls().subflows()).settings->Prepare(tcp);
 }
 
-// RFC 5681 section 3.1 and RFC 2861: a window does not grow on echoes of marks, in a recovery, or
-// while something else limits the sender. It does otherwise, in slow start and after it.
+// A window does not grow in a recovery (RFC 5681 section 3.2), or while something other than the
+// window limits the sender. It does otherwise, in slow start and after it.
 TEST(EveryWindowTest, GrowsOnPlainAcksOfFullWindowsOnly) {
   for (const std::string& kind : kKinds) {
     for (const bool slow_start : {true, false}) {

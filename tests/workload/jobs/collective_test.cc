@@ -551,8 +551,9 @@ TEST(CollectiveSettingsTest, AWindowLimitsWhatIsUnderWay) {
   }
 }
 
-// NCCL's order (src/init.cc) by groups of at most eight ranks, one group after the other: at
-// distances 0, 1, 3, 6 round a power of two of groups, as far as they exist.
+// NCCL's order (src/init.cc): groups of gcd(ranks, 8) ranks, one group after the other. The
+// distances between groups are 0, 1, 3, 6, 10, ... modulo the next power of two; a distance without
+// a group is left out.
 TEST(CollectiveSettingsTest, PeersAreInTheOrderThatIsAskedFor) {
   const auto peers_of = [](const std::string& order, uint32_t ranks, uint32_t rank) {
     const auto job = Made("op: all_to_all, size: 1MB, peers: " + order, ranks);
@@ -570,8 +571,8 @@ TEST(CollectiveSettingsTest, PeersAreInTheOrderThatIsAskedFor) {
   EXPECT_EQ(peers_of("nccl", 8, 6), (Peers{7, 0, 1, 2, 3, 4, 5}));
   // Three groups of four; distances 0, 1, (3,) 2.
   EXPECT_EQ(peers_of("nccl", 12, 5), (Peers{6, 7, 4, 9, 10, 11, 8, 1, 2, 3, 0}));
-  // Six groups of two; distances 0, 1, 3, (6,) 2, (7,) 5, 4.
-  EXPECT_EQ(peers_of("nccl", 12 + 2, 0), (Peers{1, 2, 3, 6, 7, 12, 13, 4, 5, 10, 11, 8, 9}));
+  // Seven groups of two; distances 0, 1, 3, 6, 2, (7,) 5, 4.
+  EXPECT_EQ(peers_of("nccl", 14, 0), (Peers{1, 2, 3, 6, 7, 12, 13, 4, 5, 10, 11, 8, 9}));
   EXPECT_NE(peers_of("random", 12, 5), peers_of("round", 12, 5));
 }
 

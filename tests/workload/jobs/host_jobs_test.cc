@@ -51,7 +51,7 @@ struct Fate {
 };
 using FateOf = std::function<Fate(const FlowSpec&)>;
 
-// No two messages take the same time, so no two events of a random job come together.
+// Random to a picosecond, so that two events hardly ever come together.
 Fate RandomFate(const FlowSpec& spec) {
   Rng rng = Rng::Stream(1, "fate", spec.id);
   const Duration handed{100'000 + rng.Below(3'000'000)};
@@ -851,7 +851,8 @@ TEST(HostJobsTest, RandomCollectivesDoWhatTheModelDoes) {
     SCOPED_TRACE(seed);
     Rng rng = Rng::Stream(seed, "host_jobs", 1);
     std::vector<std::unique_ptr<Job>> jobs;
-    for (uint32_t number = 1; number <= 1 + rng.Below(3); ++number) {
+    const uint32_t count = 1 + rng.Below(3);
+    for (uint32_t number = 1; number <= count; ++number) {
       const uint32_t ranks = 2 + rng.Below(5);
       JobSettings settings = RandomSettings(rng, ranks);
       std::shared_ptr<const Schedule> schedule = RandomCollective(rng, ranks);
@@ -1083,7 +1084,8 @@ TEST(HostJobsTest, JitterIsUniformAndOfEachRankAlone) {
   };
   const std::vector<int64_t> pauses = begins(1, 1);
   ASSERT_EQ(pauses.size(), 2'000u);
-  EXPECT_EQ(std::set(pauses.begin(), pauses.end()).size(), pauses.size());
+  // Pauses are drawn in picoseconds: 0.25 coincidences are expected.
+  EXPECT_GE(std::set(pauses.begin(), pauses.end()).size(), pauses.size() - 5);
   EXPECT_GE(std::ranges::min(pauses), 5'000'000);
   EXPECT_LT(std::ranges::max(pauses), 13'000'000);
   // The mean of 2000 has a standard deviation of 52 ns.

@@ -288,12 +288,16 @@ TEST(TrainingSettingsTest, ATensorGroupOnSeveralServersIsWarnedOf) {
   EXPECT_THAT(warnings(4, "domain_hosts: 4"), IsEmpty());
   EXPECT_THAT(warnings(8, "domain_hosts: 4, ranks_per_host: 2"), IsEmpty());
   EXPECT_THAT(warnings(8, "domain_hosts: 4"), warned(0, 8));
-  // Three ranks on a host: those of the second group of two, and of the third, lie apart.
+  // Three ranks on a host: only the second group (ranks 2 and 3) is divided.
   EXPECT_THAT(warnings(2, "ranks_per_host: 3"), warned(2, 2));
   const std::string listed = "ranks_per_host: 4, placement: list, placement_list: [0, 0, 0, 0, ";
   EXPECT_THAT(warnings(4, listed + "1, 1, 1, 1]"), IsEmpty());
   EXPECT_THAT(warnings(4, listed + "1, 1, 1, 2]"), warned(4, 4));
   EXPECT_THAT(warnings(2, listed + "1, 2, 2, 2]"), warned(4, 2));
+  // The first of two divided groups is named.
+  EXPECT_THAT(
+      warnings(2, "ranks_per_host: 4, placement: list, placement_list: [0, 0, 0, 1, 1, 2, 2, 2]"),
+      warned(2, 2));
 }
 
 std::string JobErrors(const std::string& settings, const Stage& stage = StageOf(2, 4)) {

@@ -101,7 +101,8 @@ TEST_F(TrafficMatrixFileTest, ReportsTwentyMistakes) {
   EXPECT_EQ(ErrorsOf(rows).size(), 20u);
 }
 
-// 2^15 cells of two characters, as many times, fill the largest file that is read.
+// A square of 2^15 rows has at least 2^31 bytes, twice the largest file that is read (1 GiB), so a
+// longer row cannot belong to a square.
 TEST_F(TrafficMatrixFileTest, ARowHasAtMost32768Cells) {
   std::string most = "0";
   for (int i = 1; i < 32'768; ++i) most += ",0";
@@ -118,8 +119,8 @@ TEST_F(TrafficMatrixFileTest, ARowHasAtMost32768Cells) {
       ElementsAre("2: has 32768 cells, the first row 2", "3: has 32768 cells, the first row 2"));
 }
 
-// 999 cells of 10^15 bytes and 10^15 more are 10^18. The sum then starts anew, so that one mistake
-// is reported, not one for each further cell.
+// 1000 cells of 10^15 bytes are 10^18, the most. A larger sum is one mistake, not one for each
+// further cell.
 TEST_F(TrafficMatrixFileTest, AllCellsAddUpToAnExabyteAtMost) {
   const std::string petabyte = "1000000000000000";
   const auto square = [&](int petabytes, const std::string& then) {
@@ -131,7 +132,7 @@ TEST_F(TrafficMatrixFileTest, AllCellsAddUpToAnExabyteAtMost) {
     return text;
   };
   EXPECT_TRUE(Read(square(1'000, "0")));
-  EXPECT_TRUE(Read(square(999, "1000000000000000")));
+  EXPECT_TRUE(Read(square(999, "999999999999999")));
   const std::string message = "with this row, the cells add up to more than 1 EB (10^18 bytes)";
   EXPECT_THAT(ErrorsOf(square(1'000, "1")), ElementsAre("32: " + message));
   EXPECT_THAT(ErrorsOf(square(1'001, "0")), ElementsAre("32: " + message));

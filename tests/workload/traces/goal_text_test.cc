@@ -416,19 +416,20 @@ TEST(GoalTextTest, DependenciesAreThoseOfTheFirstAndTheLastPart) {
   }
 }
 
-// The CPUs and the gaps of NICs run beside each other; those of one, one after the other.
-TEST(GoalTextTest, EachCpuAndEachNicIsBusyByItself) {
+// CPU c is stream c, and the gaps of NIC n are stream 256 + n.
+TEST(GoalTextTest, CpusAndNicsHaveStreamsOfTheirOwn) {
   const GoalSettings settings{.calc_unit = 1_ns, .o = {}, .O = {}, .g = 5_us, .S = {}};
-  const auto end = [&](const std::string& first, const std::string& second) {
-    return Read("num_ranks 2\nrank 0 {\n" + first + "\n" + second +
-                    "\n}\nrank 1 {\nrecv 0b from -1\nrecv 0b from -1\n}\n",
+  const auto stream_of = [&](const std::string& statement) {
+    return Read("num_ranks 2\nrank 0 {\n" + statement +
+                    "\nsend 0b to 1\n}\nrank 1 {\nrecv 0b from -1\nrecv 0b from -1\n}\n",
                 settings)
         .graph->At(0, 0)
         .stream;
   };
-  EXPECT_EQ(end("calc 1 cpu 255", ""), 255u);
-  EXPECT_EQ(end("send 0b to 1 nic 0", "send 0b to 1"), 256u);
-  EXPECT_EQ(end("send 0b to 1 nic 255", "send 0b to 1"), 511u);
+  EXPECT_EQ(stream_of("calc 1 cpu 255\nsend 0b to 1"), 255u);
+  EXPECT_EQ(stream_of("send 0b to 1"), 256u);
+  EXPECT_EQ(stream_of("send 0b to 1 nic 0"), 256u);
+  EXPECT_EQ(stream_of("send 0b to 1 nic 255"), 511u);
 }
 
 // A computation is at most 1000 s long, and so is an overhead.

@@ -210,7 +210,7 @@ TEST_F(TraceTest, EachSettingGoesWithItsFormats) {
         EXPECT_THAT(error, HasSubstr(fmt::format(
                                "workload.{}: has no effect on format: {}; it goes with {}",
                                its.name, format, its.formats)));
-        EXPECT_THAT(error, HasSubstr("1 error"));
+        EXPECT_THAT(error, HasSubstr("\n1 error\n"));
       }
     }
   }
@@ -231,7 +231,7 @@ TEST_F(TraceTest, TheNumberOfRanksIsThatOfTheFile) {
   for (const int64_t ranks : {1, 3, 1 << 20}) {
     const std::string error = Errors(fmt::format("format: goal, ranks: {}", ranks));
     EXPECT_THAT(error, HasSubstr(fmt::format(fmt::runtime(differs), ranks)));
-    EXPECT_THAT(error, HasSubstr("1 error"));
+    EXPECT_THAT(error, HasSubstr("\n1 error\n"));
   }
   for (const int64_t ranks : {0, (1 << 20) + 1}) {
     EXPECT_THAT(Errors(fmt::format("format: goal, ranks: {}", ranks)), Not(HasSubstr("has 2")));
@@ -342,11 +342,11 @@ TEST_F(TraceTest, GroupsStandInAFileOfTheExperimentsFolder) {
   folder_.Write("groups.json", "{\"tp\": [2, 0]}");
   const std::string error = Errors(chakra + ", comm_groups: groups.json");
   EXPECT_THAT(error, HasSubstr(Path("groups.json") + ":1:1: group tp: \"2\" is no rank of 2"));
-  EXPECT_THAT(error, HasSubstr("1 error"));
+  EXPECT_THAT(error, HasSubstr("\n1 error\n"));
   const std::string missing = Errors(chakra + ", comm_groups: nowhere.json");
   EXPECT_THAT(missing,
               HasSubstr("workload.comm_groups: " + Path("nowhere.json") + " cannot be read"));
-  EXPECT_THAT(missing, HasSubstr("1 error"));
+  EXPECT_THAT(missing, HasSubstr("\n1 error\n"));
 }
 
 // --- Scale ---
@@ -382,12 +382,12 @@ TEST_F(TraceTest, CollectivesAreScaledOnce) {
 TEST_F(TraceTest, FilesThatCannotBeReadAreNamed) {
   EXPECT_THAT(Errors("format: goal"),
               HasSubstr("workload.file: " + Path("app") + " cannot be read"));
-  EXPECT_THAT(Errors("format: goal"), HasSubstr("1 error"));
+  EXPECT_THAT(Errors("format: goal"), HasSubstr("\n1 error\n"));
   EXPECT_THAT(Errors("format: chakra, ranks: 2"),
               HasSubstr("workload.file: " + Path("app") + ".0.et cannot be read"));
   EXPECT_THAT(Errors("format: chakra_json, ranks: 2"),
               HasSubstr("workload.file: " + Path("app") + ".0.json cannot be read"));
-  EXPECT_THAT(Errors("format: chakra_json, ranks: 2"), HasSubstr("1 error"));
+  EXPECT_THAT(Errors("format: chakra_json, ranks: 2"), HasSubstr("\n1 error\n"));
   WriteForm("chakra_json");
   EXPECT_THAT(Errors("format: chakra_json, ranks: 3"),
               HasSubstr("workload.file: " + Path("app") + ".2.json cannot be read"));
@@ -407,18 +407,18 @@ TEST_F(TraceTest, MistakesNameTheirFileAndLine) {
   EXPECT_THAT(errors("", "{\"Id\": 1, \"NodeType\": 9}"),
               HasSubstr(one + "node 1: is of unknown type 9"));
   EXPECT_THAT(errors("{\"Id\": 1, \"NodeType\": 9}", "{\"Id\": 1, \"NodeType\": 9}"),
-              HasSubstr("1 error"));  // The files behind one with mistakes are not read.
+              HasSubstr("\n1 error\n"));  // The files behind one with mistakes are not read.
   EXPECT_THAT(errors("{\"NodeType\": 4}", ""), HasSubstr(zero + "a node has no Id"));
   const std::string send = "{\"Id\": 3, \"NodeType\": 5, \"comm_dst\": 1, \"comm_size\": 20}";
   const std::string no_recv = errors(send, "");
   EXPECT_THAT(no_recv, HasSubstr(zero + "1 send from 0 to 1 with tag 0 has no recv"));
-  EXPECT_THAT(no_recv, HasSubstr("1 error"));
+  EXPECT_THAT(no_recv, HasSubstr("\n1 error\n"));
   EXPECT_THAT(errors(send, "{\"Id\": 4, \"NodeType\": 6, \"comm_src\": 0, \"comm_size\": 30}"),
               HasSubstr("send node 3 of rank 0 has 20 bytes, recv node 4 of rank 1 30"));
   folder_.Write("app", "num_ranks 2\nrank 0 {\na: send 5b to 1\n}\nrank 1 {\n}\n");
   const std::string goal = Errors("format: goal");
   EXPECT_THAT(goal, HasSubstr(Path("app:3:1: 1 send from 0 to 1 with tag 0 has no recv: a")));
-  EXPECT_THAT(goal, HasSubstr("1 error"));
+  EXPECT_THAT(goal, HasSubstr("\n1 error\n"));
 }
 
 // A trace is read anew whenever it is prepared.
