@@ -100,8 +100,8 @@ struct alignas(64) Packet {
   OwnState<8> scheme{};
 
   Packet() : data{} {}
-  // As `*this = Packet()`, written in its place: a copy would first be written elsewhere, and then
-  // read in larger pieces, for which the processor must wait.
+  // As `*this = Packet()`, but in place. A temporary would be written field by field and read back
+  // in wider loads, which must wait for these stores (no store forwarding).
   void Clear() { std::construct_at(this); }
 
   bool Has(Flag flag) const { return (flags & flag) != 0; }
