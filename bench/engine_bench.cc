@@ -262,7 +262,7 @@ class Player final : public Node {
         arrivals_.Pop();
       }
       Packet& slot = wire.Slot();
-      slot = Packet();
+      slot.Clear();
       slot.arrival = now + 1_us;
       wire.Commit(slot.arrival, std::exchange(last_, slot.arrival), window.Horizon(wire));
     }

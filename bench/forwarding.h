@@ -239,7 +239,7 @@ class SteadyHost final : public Node {
  private:
   void Send(const Window& window) {
     Packet& packet = nic_.Slot(next_);
-    packet = Packet();
+    packet.Clear();
     packet.src = static_cast<HostId>(id_);
     packet.dst = static_cast<HostId>(dst_);
     packet.bytes = kFrame;

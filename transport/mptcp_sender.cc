@@ -59,7 +59,6 @@ void MptcpSender::Start(const FlowSpec& spec, uint32_t slot, Host& host,
   wakes_ = scheduler() == Scheduler::kMinRtt || scheduler() == Scheduler::kRoundRobin ||
            shared.tcp.settings.rwnd.has_value();
   done_ = kNever;
-  pause_blocked_ = Duration{0};
   blocked_.clear();
   coupling_.windows.clear();
   coupling_.is_stale = true;
@@ -336,7 +335,7 @@ void MptcpSender::Finish() {
 
 const SenderRecord& MptcpSender::Settle(Time known) {
   record_ = SenderRecord{.done = done_, .packets = segments_};
-  record_.pause_blocked = pause_blocked_;
+  for (const Blocked& its : blocked_) record_.pause_blocked += its.until - its.from;
   for (Subflow& subflow : subflows()) {
     const SenderRecord& its = subflow.tcp.Settle(known);
     record_.packets_sent += its.packets_sent;
@@ -371,11 +370,9 @@ void MptcpSender::AddBlocked(uint32_t subflow, Duration blocked) {
   Time from = now - waited;
   while (!blocked_.empty() && blocked_.back().until >= from) {
     from = std::min(from, blocked_.back().from);
-    pause_blocked_ -= blocked_.back().until - blocked_.back().from;
     blocked_.pop_back();
   }
   blocked_.push_back({from, now});
-  pause_blocked_ += now - from;
 }
 
 size_t MptcpSender::memory_bytes() const {

@@ -154,7 +154,6 @@ class MptcpSender final : private SubflowSource {
   const MptcpShared* shared_ = nullptr;
   FlowSpec spec_;
   Time done_ = kNever;
-  Duration pause_blocked_{0};     // The sum of `blocked_`.
   std::vector<Blocked> blocked_;  // When subflows have waited in pauses, in order and apart.
   SenderRecord record_;
   Coupling coupling_;

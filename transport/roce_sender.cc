@@ -131,7 +131,7 @@ void RoceSender::Build(uint32_t number, Packet& packet) {
     if (++end_ == packets_) host_->NoteHanded(flow_.id);
   }
   if (number == nxt_) ++nxt_;
-  if (IsDdp()) order_.push_back({number, tx_id, now});
+  if (IsDdp()) order_.emplace_back(number, tx_id, now);
 
   const int64_t payload = PayloadOf(number);
   packet.Set(Packet::kEct);

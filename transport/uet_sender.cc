@@ -158,7 +158,7 @@ void UetSender::Build(uint32_t number, Packet& packet) {
   sent.entropy = packet.entropy;
   sent.sends = static_cast<uint8_t>(std::min(sent.sends + 1, 255));
   sent.waits = false;
-  order_.push_back({number, sent.tx_id});
+  order_.emplace_back(number, sent.tx_id);
 }
 
 // --- Acknowledgements ---
@@ -381,7 +381,7 @@ void UetSender::SendRts(uint32_t number) {
   sent.entropy = packet.entropy;
   sent.link = LeavingLink() & 0x3f;
   sent.sends = static_cast<uint8_t>(std::min(sent.sends + 1, 255));
-  order_.push_back({number, sent.tx_id});
+  order_.emplace_back(number, sent.tx_id);
   host_->SendControl();
 }
 

@@ -249,7 +249,7 @@ TEST(EngineTest, DeliversAPacketAtExactlyTheEndOfItsWindow) {
     two.a.Set(Time{0});
     two.a.on_timer = [&](const Window& window) {
       Packet& packet = two.a.wire.Slot();
-      packet = Packet();
+      packet.Clear();
       packet.arrival = two.a.now + 1_us;
       EXPECT_EQ(window.end, packet.arrival);
       two.a.wire.Commit(packet.arrival, Time{-1}, window.Horizon(two.a.wire));

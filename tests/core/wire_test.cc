@@ -34,7 +34,7 @@ class Merge {
 
   void Push(size_t wire, Time arrival, uint32_t seq) {
     Packet& packet = tails_[wire].Slot();
-    packet = Packet();
+    packet.Clear();
     packet.arrival = arrival;
     packet.seq = seq;
     tails_[wire].Commit(arrival, std::exchange(last_[wire], arrival), horizon);

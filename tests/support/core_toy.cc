@@ -228,7 +228,7 @@ class ToyNode final : public Node, private ToyWorld {
     Out& out = *outs_[out_port];
     const Time arrival = std::max(out.last, now_ + out.least + extra);
     Packet& packet = out.wire.Slot();
-    packet = Packet();
+    packet.Clear();
     packet.arrival = arrival;
     packet.seq = payload;
     packet.hops = life;
