@@ -193,6 +193,14 @@ Chosen<Workload> WorkloadFrom(const std::string& yaml, const Stage& stage) {
   return workload;
 }
 
+std::vector<std::string> WarningsOf(Workload& workload, const Stage& stage) {
+  Diagnostics diagnostics;
+  FilesRead files;
+  workload.Prepare(stage, "workload", files, diagnostics);
+  EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
+  return diagnostics.warnings();
+}
+
 std::string WorkloadErrors(const std::string& yaml, const Stage& stage) {
   Diagnostics diagnostics;
   Read(yaml, stage, diagnostics);

@@ -88,6 +88,8 @@ Chosen<Workload> WorkloadFrom(const std::string& yaml, const Stage& stage);
 
 // The errors of the workload.
 std::string WorkloadErrors(const std::string& yaml, const Stage& stage);
+// Prepares a workload once more, and returns its warnings. Errors fail the test.
+std::vector<std::string> WarningsOf(Workload& workload, const Stage& stage);
 
 // The flows of the workload, at most `limit`.
 std::vector<FlowRequest> FlowsOf(const Workload& workload, size_t limit = 10'000'000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that a setting takes the values up to its limits, and none beyond.
+// Checks which values a setting takes, and which it refuses.
 //
 //   ExpectLimits<RedRule>({{"{probability: %}", "0", "-0.1"}, {"{probability: %}", "1", "1.1"}});
 
@@ -7,14 +7,11 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
+#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "settings/diagnostics.h"
-#include "settings/reader.h"
-#include "settings/yaml.h"
+#include "tests/support/settings_from.h"
 
 namespace heddle {
 
@@ -24,17 +21,10 @@ struct Limit {
   std::string beyond;  // and one beyond it that the range refuses.
 };
 
-// What is wrong with the settings in `yaml`; empty if nothing is.
 template <class Settings>
 std::string MistakesIn(const std::string& yaml) {
   Settings settings;
-  Diagnostics diagnostics;
-  const std::optional<Value> document = ParseYaml(yaml, "test", diagnostics);
-  if (document) {
-    ReadSettings(
-        *document, [&](Fields& fields) { settings.Declare(fields); }, diagnostics);
-  }
-  return diagnostics.ok() ? "" : diagnostics.Report();
+  return MistakesIn(yaml, [&](Fields& fields) { settings.Declare(fields); });
 }
 
 template <class Settings>
@@ -49,6 +39,31 @@ void ExpectLimits(const std::vector<Limit>& limits) {
     const std::string refused = mistakes(limit.beyond);
     EXPECT_NE(refused.find("\"" + limit.beyond + "\" is out of range"), std::string::npos)
         << limit.beyond << ": " << refused;
+  }
+}
+
+// Values that a setting takes and values that it refuses.
+struct SettingValues {
+  std::string setting;
+  std::vector<std::string> taken;
+  std::vector<std::string> refused;
+  std::string beside = "";  // Other settings that these values need.
+};
+
+// `mistakes` returns the report of the mistakes if the setting has a value, and `complaint` a part
+// of it that names what is refused.
+using TextOfValue = std::function<std::string(const SettingValues&, const std::string& value)>;
+inline void ExpectTakenAndRefused(const std::vector<SettingValues>& all,
+                                  const TextOfValue& mistakes, const TextOfValue& complaint) {
+  for (const SettingValues& its : all) {
+    for (const std::string& value : its.taken) {
+      EXPECT_EQ(mistakes(its, value), "") << its.setting << ": " << value;
+    }
+    for (const std::string& value : its.refused) {
+      const std::string refused = mistakes(its, value);
+      EXPECT_NE(refused.find(complaint(its, value)), std::string::npos)
+          << its.setting << ": " << value << ": " << refused;
+    }
   }
 }
 

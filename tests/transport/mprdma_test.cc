@@ -264,9 +264,9 @@ TEST(MpRdmaTest, ADeadPathGetsNothingAfterThePacketsInFlight) {
   }
 }
 
-// Of twelve packets in flight the first two are held back. Marks on the next 19 take 9.5 from the
-// window, until the two alone fill it. Their ACKs are late and release nothing on their path, but
-// without a packet in flight nothing would go on: one packet leaves on another path.
+// A switch holds the first two of twelve packets in flight back. Marks on the next 19 take 9.5 from
+// the window, until these two alone fill it. Their ACKs are late and release nothing on their path,
+// but without a packet in flight nothing would go on: one packet leaves on another path.
 TEST(MpRdmaTest, OnePacketGoesOnWhereTheLastInFlightWereLate) {
   std::map<uint32_t, Time> sent;
   const auto note = [&](const SwitchView&, const Packet& p) { sent[p.seq] = p.sent; };

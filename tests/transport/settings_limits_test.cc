@@ -5,56 +5,32 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "settings/diagnostics.h"
-#include "settings/reader.h"
-#include "settings/yaml.h"
+#include "tests/support/limits.h"
 #include "transport/transports.h"
 
 namespace heddle::settings_limits_test {
 
-std::string ErrorsOfTransport(const std::string& yaml) {
-  Diagnostics diagnostics;
-  const std::optional<Value> document = ParseYaml("transport: " + yaml, "test", diagnostics);
-  if (document) {
-    Chosen<TransportModel> chosen;
-    const auto declare = [&](Fields& fields) {
-      fields.Kind("transport", chosen, Transports(), "", Fields::kRequired);
-    };
-    ReadSettings(*document, declare, diagnostics);
-  }
+std::string MistakesInTransport(const std::string& yaml) {
+  const Diagnostics diagnostics = KindDiagnostics(yaml, Transports());
   return diagnostics.ok() ? "" : diagnostics.Report();
 }
 
-struct Limits {
-  std::string setting;
-  std::vector<std::string> taken;
-  std::vector<std::string> refused;
-  std::string beside = "";  // Settings that these values need.
-};
-
 // `form` is the transport with a place for the setting.
-void ExpectLimits(const std::string& form, const std::vector<Limits>& all) {
-  for (const Limits& limits : all) {
-    const auto errors = [&](const std::string& value) {
-      return ErrorsOfTransport(fmt::format(
-          fmt::runtime(form), fmt::format("{}: {}{}", limits.setting, value, limits.beside)));
-    };
-    for (const std::string& value : limits.taken) {
-      EXPECT_EQ(errors(value), "") << limits.setting << ": " << value;
-    }
-    for (const std::string& value : limits.refused) {
-      EXPECT_NE(errors(value).find("." + limits.setting + ": "), std::string::npos)
-          << limits.setting << ": " << value << "; " << errors(value);
-    }
-  }
+void ExpectLimits(const std::string& form, const std::vector<SettingValues>& all) {
+  ExpectTakenAndRefused(
+      all,
+      [&](const SettingValues& its, const std::string& value) {
+        const std::string setting = fmt::format("{}: {}{}", its.setting, value, its.beside);
+        return MistakesInTransport(fmt::format(fmt::runtime(form), setting));
+      },
+      [](const SettingValues& its, const std::string&) { return "." + its.setting + ": "; });
 }
 
 // A SACK block names no more than 65,535 segments. Class 0 is not for data.
-std::vector<Limits> LimitsOfTcp() {
+std::vector<SettingValues> LimitsOfTcp() {
   const std::string longest = ", max_rto: 100s";
   return {
       {"dupthresh", {"1", "65535", "inf"}, {"0", "65536"}},
@@ -108,9 +84,9 @@ TEST(SettingsLimitsTest, NewRenoHasNoOptionThatNeedsTheScoreboard) {
     for (const std::string option :
          {"loss: rack", "rescue: true", "prr: true", "undo: dsack", "reordering_adapt: true"}) {
       SCOPED_TRACE(kind + " " + option);
-      EXPECT_EQ(ErrorsOfTransport(fmt::format("{{kind: {}, {}}}", kind, option)), "");
+      EXPECT_EQ(MistakesInTransport(fmt::format("{{kind: {}, {}}}", kind, option)), "");
       const std::string errors =
-          ErrorsOfTransport(fmt::format("{{kind: {}, recovery: newreno, {}}}", kind, option));
+          MistakesInTransport(fmt::format("{{kind: {}, recovery: newreno, {}}}", kind, option));
       EXPECT_NE(errors.find("need sack"), std::string::npos) << errors;
     }
   }
@@ -131,9 +107,9 @@ TEST(SettingsLimitsTest, OfCongestionControls) {
   // htsim's DCTCP has one weight to set, and htsim's TCP nothing.
   for (const char* rest : {"alpha0: 0.5", "min_cwnd: 1", "grow_in_cwr: true"}) {
     const std::string dctcp = fmt::format("{{kind: dctcp, variant: htsim, {}}}", rest);
-    EXPECT_NE(ErrorsOfTransport(dctcp).find("variant"), std::string::npos) << rest;
+    EXPECT_NE(MistakesInTransport(dctcp).find("variant"), std::string::npos) << rest;
   }
-  EXPECT_EQ(ErrorsOfTransport("{kind: dctcp, variant: htsim, g: 0.5}"), "");
+  EXPECT_EQ(MistakesInTransport("{kind: dctcp, variant: htsim, g: 0.5}"), "");
   for (const char* kind : {"tcp", "dctcp"}) {
     const std::string form = fmt::format("{{{{kind: {}, variant: htsim, {{}}}}}}", kind);
     ExpectLimits(form, {{"delack_count", {"1"}, {"2"}}});

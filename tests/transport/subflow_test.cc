@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a subflow of MPTCP does beyond a TCP: it is penalised if it holds up a full receive buffer,
+// A subflow of MPTCP differs from a TCP flow: it is penalised if it holds up a full receive buffer,
 // and it ends with its connection, whatever it still waits for.
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each transport tells the experiment about itself before anything runs: its needs, what
-// auto stands for in a network of round numbers, and the settings that it refuses.
+// Each transport tells the experiment, before anything runs, what it needs, what auto stands for
+// and which settings it refuses. The network here has round numbers.
 
 #include "transport/transports.h"
 
@@ -8,14 +8,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <limits>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "settings/reader.h"
-#include "settings/yaml.h"
+#include "tests/support/fixed_network.h"
 #include "tests/support/lab.h"
+#include "tests/support/settings_from.h"
 
 namespace heddle::transport_models_test {
 
@@ -25,38 +23,37 @@ using testing::IsEmpty;
 using testing::Pair;
 
 // The largest bandwidth-delay product is 100,001 bytes, the longest round trip 200 us.
-class RoundNetwork final : public BandwidthDelay {
- public:
-  RoundNetwork() = default;
-  explicit RoundNetwork(Duration longest) : longest_(longest) {}
-  explicit RoundNetwork(Bytes largest) : largest_(largest) {}
-  RoundNetwork(const Queues& queues, uint32_t paths) : queues_(queues), paths_(paths) {}
+FixedNetwork::Values Round() {
+  return {.between = Bytes{50'000},
+          .largest = Bytes{100'001},
+          .round_trip = 10_us,
+          .longest = 200_us,
+          .queues = {.host_rate = 100_Gbps}};
+}
+FixedNetwork RoundNetwork() { return FixedNetwork(Round()); }
+FixedNetwork RoundNetwork(Duration longest) {
+  FixedNetwork::Values values = Round();
+  values.longest = longest;
+  return FixedNetwork(values);
+}
+FixedNetwork RoundNetwork(Bytes largest) {
+  FixedNetwork::Values values = Round();
+  values.largest = largest;
+  return FixedNetwork(values);
+}
+FixedNetwork RoundNetwork(const BandwidthDelay::Queues& queues, uint32_t paths) {
+  FixedNetwork::Values values = Round();
+  values.queues = queues;
+  values.paths = paths;
+  return FixedNetwork(values);
+}
 
-  Bytes Between(HostId, HostId) const override { return Bytes{50'000}; }
-  Bytes Largest() const override { return largest_; }
-  Duration RoundTrip(HostId, HostId) const override { return 10_us; }
-  Duration LongestRoundTrip() const override { return longest_; }
-  Queues queues() const override { return queues_; }
-  uint32_t MostPaths() const override { return paths_; }
-
- private:
-  const Bytes largest_{100'001};
-  const Duration longest_ = 200_us;
-  const Queues queues_ = {.host_rate = 100_Gbps};
-  const uint32_t paths_ = 1;
-};
-
-AutoValues AutoOf(const std::string& transport, const RoundNetwork& network = RoundNetwork()) {
+AutoValues AutoOf(const std::string& transport, const FixedNetwork& network = RoundNetwork()) {
   return TransportFrom(transport).settings->ValuesOfAuto(100_Gbps, &network);
 }
 
 std::vector<std::string> ErrorsOf(const std::string& transport) {
-  Chosen<TransportModel> chosen;
-  Diagnostics diagnostics;
-  const std::optional<Value> document = ParseYaml("t: " + transport, "t.yaml", diagnostics);
-  ReadSettings(
-      *document, [&](Fields& fields) { fields.Kind("t", chosen, Transports(), ""); }, diagnostics);
-  return diagnostics.errors();
+  return KindDiagnostics(transport, Transports()).errors();
 }
 
 // --- What they say of themselves ---
@@ -278,7 +275,7 @@ TEST(AutoValuesTest, TcpHasNone) {
 TEST(AutoValuesTest, MmptcpBearsAsManyDuplicatesAsThereArePaths) {
   for (const auto& [paths, extra] :
        {std::pair(1u, "0"), std::pair(2u, "2"), std::pair(16u, "16")}) {
-    const RoundNetwork network({.host_rate = 100_Gbps}, paths);
+    const FixedNetwork network = RoundNetwork({.host_rate = 100_Gbps}, paths);
     EXPECT_THAT(AutoOf("mmptcp", network), ElementsAre(Pair("largest_extra_dupacks", extra)));
     EXPECT_THAT(AutoOf("{kind: mmptcp, extra_dupacks: 5}", network), IsEmpty());
   }
@@ -403,10 +400,11 @@ TEST(AutoValuesTest, MpRdmaBeginsWithAProductAndTimesOutAsPlacementDoes) {
 
 // Queues of 62.5 KB drain in 5 us at 100 Gbps, and 1.5 products of 2,500,000 bytes are the window.
 TEST(AutoValuesTest, UltraEthernetsValuesFollowFromRoundTripAndQueues) {
-  const RoundNetwork drops({.host_rate = 100_Gbps, .longest = Bytes{62'500}}, 1);
+  const FixedNetwork drops = RoundNetwork({.host_rate = 100_Gbps, .longest = Bytes{62'500}}, 1);
   EXPECT_THAT(AutoOf("uet", drops), ElementsAre(Pair("rto", "45us"), Pair("target", "200us"),
                                                 Pair("window", "3750KB"), Pair("loss", "sleek")));
-  const RoundNetwork trims({.host_rate = 100_Gbps, .longest = Bytes{62'500}, .trims = true}, 1);
+  const FixedNetwork trims =
+      RoundNetwork({.host_rate = 100_Gbps, .longest = Bytes{62'500}, .trims = true}, 1);
   EXPECT_THAT(AutoOf("uet", trims), ElementsAre(Pair("rto", "45us"), Pair("target", "150us"),
                                                 Pair("window", "3750KB"), Pair("loss", "timeout")));
   EXPECT_THAT(AutoOf("{kind: uet, cc: smartt, loss: sleek, rto: 1ms, window: 1MB}", trims),
@@ -419,7 +417,8 @@ TEST(AutoValuesTest, UltraEthernetsValuesFollowFromRoundTripAndQueues) {
 TEST(AutoValuesTest, CreditFollowsFromTheLineAndTheGreatestWindow) {
   const std::string common = "loss: sleek, rto: 1ms, target: 1us, receiver: rccc, ";
   const auto values = [&](const std::string& more, bool oversubscribed) {
-    const RoundNetwork network({.host_rate = 100_Gbps, .oversubscribed = oversubscribed}, 1);
+    const FixedNetwork network =
+        RoundNetwork({.host_rate = 100_Gbps, .oversubscribed = oversubscribed}, 1);
     return AutoOf("{kind: uet, " + common + more + "}", network);
   };
   const std::string interval = "1323959ps";  // 131072 bits / 99 Gbps, rounded down.
@@ -467,7 +466,7 @@ TEST(TransportErrorsTest, NameTheSettingAndSayWhatToDoInstead) {
   for (const Refused& refused : cases) {
     const std::vector<std::string> errors = ErrorsOf(refused.transport);
     ASSERT_EQ(errors.size(), 1u) << refused.transport << testing::PrintToString(errors);
-    EXPECT_THAT(errors[0], HasSubstr("t." + refused.place));
+    EXPECT_THAT(errors[0], HasSubstr("chosen." + refused.place));
     EXPECT_THAT(errors[0], HasSubstr(refused.error)) << refused.transport;
   }
   for (const std::string kind : {"tcp", "dctcp", "mptcp", "mmptcp", "rocev2", "mprdma"}) {

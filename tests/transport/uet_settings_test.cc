@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "tests/support/fixed_network.h"
 #include "tests/support/lab.h"
 #include "tests/support/limits.h"
 #include "tests/support/printers.h"
@@ -149,26 +150,17 @@ TEST(UetSettingsTest, AFramingHasItsSizes) {
 
 // --- Values that follow from the network ---
 
-// Round trips of 10 us, or 4 us between neighbours.
-class Network final : public BandwidthDelay {
- public:
-  explicit Network(const Queues& queues) : queues_(queues) {}
-  Bytes Between(HostId /*src*/, HostId /*dst*/) const override { return 50_KB; }
-  Bytes Largest() const override { return 125_KB; }
-  Duration RoundTrip(HostId /*src*/, HostId /*dst*/) const override { return 4_us; }
-  Duration LongestRoundTrip() const override { return 10_us; }
-  Queues queues() const override { return queues_; }
-
- private:
-  const Queues queues_;
-};
-
 using Queues = BandwidthDelay::Queues;
 
 constexpr BitRate kLine = 100_Gbps;
 
+// Round trips take 10 us, or 4 us between neighbours.
 UetShared Prepared(const std::string& yaml, const Queues& queues = {.host_rate = kLine}) {
-  const Network network(queues);
+  const FixedNetwork network({.between = 50_KB,
+                              .largest = 125_KB,
+                              .round_trip = 4_us,
+                              .longest = 10_us,
+                              .queues = queues});
   UetShared shared = PrepareUet(SettingsFrom(yaml), network, 3_us);
   EXPECT_EQ(shared.bandwidth_delay, &network);
   EXPECT_EQ(shared.close_delay, 3_us);

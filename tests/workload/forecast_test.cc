@@ -61,11 +61,7 @@ TEST(ForecastTest, OfAnIncastWithAPeriodWarnsBeyondTheLink) {
     stage.downlink_rate.assign(16, 10_Gbps);
     const auto workload =
         WorkloadFrom("{kind: incast, fan_in: 3, bytes_each: 9KB, queries: 5, " + more + "}", stage);
-    Diagnostics diagnostics;
-    FilesRead files;
-    workload.settings->Prepare(stage, "workload[0]", files, diagnostics);
-    EXPECT_TRUE(diagnostics.ok());
-    return diagnostics.warnings().size();
+    return WarningsOf(*workload.settings, stage).size();
   };
   EXPECT_EQ(warnings("receiver: 0, period: 21600ns"), 0u);
   EXPECT_EQ(warnings("receiver: 0, period: 21599ns"), 1u);

@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/support/experiment_kit.h"
+#include "tests/support/workload_limits.h"
 #include "workload/derangement.h"
 
 namespace heddle::patterns_test {
@@ -196,42 +196,16 @@ TEST(PermutationTest, OneLeafHasNoOtherRack) {
   EXPECT_EQ(WorkloadErrors("{kind: permutation, size: 1KB, cross_rack: true}", StageOf(2, 4)), "");
 }
 
-// A setting at its limits, and beyond them.
-struct Limit {
-  std::string name;
-  std::vector<std::string> accepted;
-  std::vector<std::string> refused;
-};
-
-void ExpectLimits(const std::string& kind, const std::map<std::string, std::string>& others,
-                  const std::vector<Limit>& limits, const Stage& stage) {
-  for (const Limit& its : limits) {
-    const auto errors = [&](const std::string& value) {
-      std::map<std::string, std::string> all = others;
-      all[its.name] = value;
-      std::string yaml = "{kind: " + kind;
-      for (const auto& [name, setting] : all) yaml += ", " + name + ": " + setting;
-      return WorkloadErrors(yaml + "}", stage);
-    };
-    for (const std::string& value : its.accepted) {
-      EXPECT_EQ(errors(value), "") << its.name << " " << value;
-    }
-    for (const std::string& value : its.refused) {
-      EXPECT_THAT(errors(value), HasSubstr("workload." + its.name + ": ")) << value;
-    }
-  }
-}
-
 const std::vector<std::string> kTimes = {"0s", "1000s"};
 const std::vector<std::string> kNoTimes = {"-1ps", "1000000000000001ps"};
 const std::vector<std::string> kNoLengths = {"0s", "1000000000000001ps"};
 
 TEST(PermutationTest, SettingsHaveLimits) {
-  ExpectLimits("permutation", {{"size", "9B"}},
-               {{"size", {"1B", "1TB"}, {"0B", "1000000000001B"}},
-                {"start", kTimes, kNoTimes},
-                {"jitter", kTimes, kNoTimes}},
-               StageOf(2, 4));
+  ExpectWorkloadLimits("permutation", {{"size", "9B"}},
+                       {{"size", {"1B", "1TB"}, {"0B", "1000000000001B"}},
+                        {"start", kTimes, kNoTimes},
+                        {"jitter", kTimes, kNoTimes}},
+                       StageOf(2, 4));
   EXPECT_FALSE(WorkloadFrom("{kind: permutation, size: 9B, measured: false}", StageOf(2, 4))
                    .settings->measured);
 }
@@ -255,22 +229,22 @@ TEST(PermutationTest, ForecastsPacketsAndTimes) {
 
 TEST(IncastTest, SettingsHaveLimits) {
   const Stage stage = StageOf(2, 4);
-  ExpectLimits("incast", {{"fan_in", "2"}, {"bytes_each", "9B"}},
-               {{"fan_in", {"1", "7"}, {"0", "8", "65536"}},
-                {"bytes_each", {"1B", "1TB"}, {"0B", "1000000000001B"}},
-                {"receiver", {"0", "7"}, {"-1", "8"}},
-                {"start", kTimes, kNoTimes},
-                {"jitter", kTimes, kNoTimes},
-                {"duration", {"1ps", "1000s"}, kNoLengths},
-                {"period", {"1ps", "1000s"}, kNoLengths}},
-               stage);
-  ExpectLimits("incast", {{"fan_in", "2"}},
-               {{"bytes_total", {"2B", "1TB"}, {"1B", "1000000000001B"}}}, stage);
-  ExpectLimits("incast", {{"fan_in", "1"}}, {{"bytes_total", {"1B"}, {"0B"}}}, stage);
-  ExpectLimits("incast", {{"fan_in", "2"}, {"bytes_each", "9B"}, {"period", "1s"}},
-               {{"queries", {"1", "1000000000"}, {"0", "1000000001"}}}, stage);
-  ExpectLimits("incast", {{"fan_in", "2"}, {"bytes_each", "9B"}, {"duration", "1s"}},
-               {{"load", {"0.000001", "1"}, {"0", "1.001"}}}, stage);
+  ExpectWorkloadLimits("incast", {{"fan_in", "2"}, {"bytes_each", "9B"}},
+                       {{"fan_in", {"1", "7"}, {"0", "8", "65536"}},
+                        {"bytes_each", {"1B", "1TB"}, {"0B", "1000000000001B"}},
+                        {"receiver", {"0", "7"}, {"-1", "8"}},
+                        {"start", kTimes, kNoTimes},
+                        {"jitter", kTimes, kNoTimes},
+                        {"duration", {"1ps", "1000s"}, kNoLengths},
+                        {"period", {"1ps", "1000s"}, kNoLengths}},
+                       stage);
+  ExpectWorkloadLimits("incast", {{"fan_in", "2"}},
+                       {{"bytes_total", {"2B", "1TB"}, {"1B", "1000000000001B"}}}, stage);
+  ExpectWorkloadLimits("incast", {{"fan_in", "1"}}, {{"bytes_total", {"1B"}, {"0B"}}}, stage);
+  ExpectWorkloadLimits("incast", {{"fan_in", "2"}, {"bytes_each", "9B"}, {"period", "1s"}},
+                       {{"queries", {"1", "1000000000"}, {"0", "1000000001"}}}, stage);
+  ExpectWorkloadLimits("incast", {{"fan_in", "2"}, {"bytes_each", "9B"}, {"duration", "1s"}},
+                       {{"load", {"0.000001", "1"}, {"0", "1.001"}}}, stage);
   EXPECT_THAT(WorkloadErrors("{kind: incast, fan_in: 2, bytes_each: 9B, load: 0.1, period: 1s, "
                              "duration: 1s}",
                              stage),

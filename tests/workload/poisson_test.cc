@@ -17,6 +17,7 @@
 #include "settings/files_read.h"
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
+#include "tests/support/workload_limits.h"
 
 namespace heddle::poisson_test {
 
@@ -437,32 +438,17 @@ TEST(PoissonTest, NeedsRacksForTrafficBetweenRacks) {
 
 TEST(PoissonTest, SettingsHaveLimits) {
   const Stage stage = StageOf(2, 4);
-  struct Limit {
-    std::string name;
-    std::vector<std::string> accepted;
-    std::vector<std::string> refused;
-  };
-  const std::vector<Limit> limits = {{"load", {"0.000001", "10"}, {"0", "10.001", "-1"}},
-                                     {"start", {"0s", "1000s"}, {"-1ps", "1000000000000001ps"}},
-                                     {"duration", {"1ps", "1000s"}, {"0s", "1000000000000001ps"}},
-                                     {"flows", {"1", "4000000000"}, {"0", "4000000001"}},
-                                     {"max_size", {"1B", "4TB"}, {"0B"}},
-                                     {"from", {"[0]", "[7, 0]"}, {"[-1]", "[0, 8]"}},
-                                     {"to", {"[0, 7]"}, {"[-1]", "[0, 8]"}}};
-  for (const Limit& its : limits) {
-    const auto errors = [&](const std::string& value) {
-      std::map<std::string, std::string> all = {
-          {"sizes", "fixed:9B"}, {"load", "0.1"}, {"flows", "5"}, {"overload", "true"}};
-      all[its.name] = value;
-      std::string yaml = "{kind: poisson";
-      for (const auto& [name, setting] : all) yaml += ", " + name + ": " + setting;
-      return WorkloadErrors(yaml + "}", stage);
-    };
-    for (const std::string& value : its.accepted) EXPECT_EQ(errors(value), "") << its.name;
-    for (const std::string& value : its.refused) {
-      EXPECT_THAT(errors(value), HasSubstr("workload." + its.name)) << value;
-    }
-  }
+  const std::map<std::string, std::string> others = {
+      {"sizes", "fixed:9B"}, {"load", "0.1"}, {"flows", "5"}, {"overload", "true"}};
+  ExpectWorkloadLimits("poisson", others,
+                       {{"load", {"0.000001", "10"}, {"0", "10.001", "-1"}},
+                        {"start", {"0s", "1000s"}, {"-1ps", "1000000000000001ps"}},
+                        {"duration", {"1ps", "1000s"}, {"0s", "1000000000000001ps"}},
+                        {"flows", {"1", "4000000000"}, {"0", "4000000001"}},
+                        {"max_size", {"1B", "4TB"}, {"0B"}},
+                        {"from", {"[0]", "[7, 0]"}, {"[-1]", "[0, 8]"}},
+                        {"to", {"[0, 7]"}, {"[-1]", "[0, 8]"}}},
+                       stage);
   EXPECT_THAT(WorkloadErrors("{kind: poisson, sizes: small, load: 0.1}", stage),
               HasSubstr("workload.duration: set duration, flows or both"));
   EXPECT_THAT(WorkloadErrors("{kind: poisson, load: 0.1, flows: 5}", stage), HasSubstr("sizes: "));
@@ -554,10 +540,7 @@ TEST(PoissonTest, WarnsOfHeadersThatTheLinksCannotCarry) {
     const auto poisson = WorkloadFrom(
         "{kind: poisson, sizes: fixed:1460B, flows: 9, pairs: inter_rack, " + settings + "}",
         stage);
-    Diagnostics diagnostics;
-    FilesRead files;
-    poisson.settings->Prepare(stage, "workload", files, diagnostics);
-    return diagnostics.warnings();
+    return WarningsOf(*poisson.settings, stage);
   };
   EXPECT_THAT(warnings(600_Gbps, "load: 0.94"), testing::IsEmpty());
   const std::string of_hosts = "with headers the hosts' links are loaded to 1.01 times";

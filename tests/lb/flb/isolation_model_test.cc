@@ -110,7 +110,7 @@ class Comparison {
         flows_, [&](const Flow& flow) { return flow.scope == scope && flow.path == path; }));
   }
 
-  // What is isolated now, by uplink.
+  // Returns the isolated path of each uplink that has one, as the class under test shows it.
   std::map<uint16_t, uint16_t> Seen(size_t scope) const {
     std::map<uint16_t, uint16_t> seen;
     for (uint16_t path = 0; path < paths(); ++path) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a leaf of FLB does not do: choose paths for packets of other leaves, remember a flow for
-// longer than it may be held, or measure a path that does not exist.
+// A leaf of FLB chooses no paths for packets of other leaves, remembers no flow for longer than it
+// may be held, and measures no path that does not exist.
 
 #include <gtest/gtest.h>
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -328,12 +329,16 @@ TEST(TrNetworkTest, SpinesTellOfTheirQueuesInAcks) {
   EXPECT_GT(Counted(run, "codes_read"), 8 * 600);  // Every ACK tells.
 }
 
-// Two leaves send to the third, so that spines queue. Each ACK reports the queue that data in the
-// opposite direction had before it when the ACK came to the spine.
-TEST(TrNetworkTest, AcksTellOfTheQueueThatDataWouldMeet) {
-  std::map<std::pair<FlowId, int64_t>, uint8_t> noted;
+// Lets flows run over two spines which queue. Each ACK reports the queue that data in the opposite
+// direction had before it when the ACK came to the spine. Counts the ACKs, and those that tell of a
+// queue.
+struct Told {
   int64_t read = 0;
   int64_t of_queues = 0;
+};
+Told CodesOfAcks(const std::string& balancer, const std::function<void(Lab&)>& add_flows) {
+  std::map<std::pair<FlowId, int64_t>, uint8_t> noted;
+  Told told;
   const auto look = [&](SwitchView& view, const Packet& packet, PortIndex in_port) {
     if (packet.kind != PacketKind::kAck) return;
     const std::pair<FlowId, int64_t> id = {packet.flow, packet.sent.ps};
@@ -343,8 +348,8 @@ TEST(TrNetworkTest, AcksTellOfTheQueueThatDataWouldMeet) {
       const TrHeader header = packet.Scheme<TrHeader>();
       ASSERT_TRUE(header.is_set);
       ASSERT_EQ(header.code, noted.at(id));
-      ++read;
-      of_queues += header.code > 0 ? 1 : 0;
+      ++told.read;
+      told.of_queues += header.code > 0 ? 1 : 0;
     }
   };
   Lab lab({.graph = LeafSpineFrom(
@@ -352,14 +357,31 @@ TEST(TrNetworkTest, AcksTellOfTheQueueThatDataWouldMeet) {
                "fabric_link: {rate: 1Gbps, delay: 25us}}"),
            .transport = "{kind: tcp, iw: 50}",
            .port = "{buffer: 375KB, ecn_above: unlimited}",
-           .switch_policy = Watched("{kind: tr, buffer: 375KB}", look)});
-  for (HostId src = 0; src < 12; ++src) {
-    lab.AddFlow(src, static_cast<HostId>(12 + src % 6), 150'000);
-  }
+           .switch_policy = Watched(balancer, look)});
+  add_flows(lab);
   lab.Run(Time{} + 1_s);
   EXPECT_TRUE(lab.finished());
-  EXPECT_GT(read, 1'000);
-  EXPECT_GT(of_queues, 100);
+  return told;
+}
+
+// Two leaves send to the third.
+TEST(TrNetworkTest, AcksTellOfTheQueueThatDataWouldMeet) {
+  const Told told = CodesOfAcks("{kind: tr, buffer: 375KB}", [](Lab& lab) {
+    for (HostId src = 0; src < 12; ++src) {
+      lab.AddFlow(src, static_cast<HostId>(12 + src % 6), 150'000);
+    }
+  });
+  EXPECT_GT(told.read, 1'000);
+  EXPECT_GT(told.of_queues, 100);
+}
+
+// Two leaves send to leaf 0: spines count it like the others.
+TEST(TrNetworkTest, AcksOfTheFirstLeafTellOfTheQueueTowardsIt) {
+  const Told told = CodesOfAcks("tr", [](Lab& lab) {
+    for (HostId src = 6; src < 18; ++src) lab.AddFlow(src, static_cast<HostId>(src % 6), 100'000);
+  });
+  EXPECT_GT(told.read, 500);
+  EXPECT_GT(told.of_queues, 50);
 }
 
 // Counts the ACKs of one flow, by the uplink of its first leaf that they come through.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all window controls have in common, whatever their rules of growth; and the increase of the
-// coupled ones, over random subflows, against the formulas of RFC 6356 and of OLIA's draft.
+// All window controls keep some rules, however they grow. The coupled ones are compared, over
+// random subflows, with the formulas of RFC 6356 and of OLIA's draft.
 
 #include <gtest/gtest.h>
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs of operations: what their ranks do and when, and what cannot run.
+// Graphs of operations: what their ranks do and when.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/random.h"
+#include "tests/support/graph_kit.h"
 #include "tests/support/printers.h"
 #include "tests/support/timed_play.h"
 #include "workload/jobs/collective.h"
@@ -23,19 +23,7 @@ namespace heddle::graph_test {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::vector<std::string> ProblemsOf(const OperationGraph& graph) {
-  std::vector<std::string> messages;
-  for (const GraphProblem& problem : GraphProblems(graph)) messages.push_back(problem.message);
-  return messages;
-}
-
-std::unique_ptr<Schedule> ScheduleOf(OperationGraph graph) {
-  EXPECT_THAT(ProblemsOf(graph), IsEmpty());
-  return MakeGraphSchedule(std::make_shared<const OperationGraph>(std::move(graph)));
-}
-
-// Each message takes 1 us, and is finished for its sender after 2 us.
-MessageTimes OneUs(const Message& /*message*/) { return {1_us, 2_us}; }
+using namespace graph_kit;
 
 // A ping after 1 us, and a pong 0.5 us after it.
 OperationGraph PingPong() {
@@ -379,18 +367,11 @@ TEST(GraphScheduleTest, AMessageToOneselfArrives) {
 
 // --- Collectives in a graph ---
 
-std::shared_ptr<const Schedule> Ring(uint32_t ranks, std::optional<BitRate> reduce = {}) {
-  CollectiveSettings settings;
-  settings.size = Bytes{100'000 * ranks};
-  settings.reduce_rate = reduce;
-  return settings.Make(ranks, 1, 1);
-}
-
 // An all-reduce over three of four ranks, of which one comes late, and then another one.
 TEST(GraphScheduleTest, RunsCollectivesOfGroups) {
   OperationGraph graph(4);
   const std::vector<uint32_t> group = {3, 0, 1};
-  const auto ring = Ring(3);
+  const auto ring = RingOf(3);
   graph.AddCompute(0, 7_us);
   for (uint32_t i = 0; i < 2; ++i) {
     const uint32_t collective = graph.AddCollective({ring, group, 5, {}});
@@ -456,19 +437,12 @@ class RandomGraph {
   void AddCollective() {
     std::vector<uint32_t> group = {0, 1, 2, 3, 4};
     group.erase(group.begin() + rng_.Below(kRanks));
-    const uint32_t collective = graph_->AddCollective({Ring(4), group, 0, ""});
+    const uint32_t collective = graph_->AddCollective({RingOf(4), group, 0, ""});
     for (const uint32_t rank : group) Connect(rank, graph_->AddPart(rank, collective));
   }
 
   void Connect(uint32_t rank, uint32_t op) {
-    for (int i = 0; op > 0 && i < 2; ++i) {
-      const uint32_t before = rng_.Below(op);
-      if (rng_.Below(4) == 0) {
-        graph_->RequireStart(rank, op, before);
-      } else {
-        graph_->Require(rank, op, before);
-      }
-    }
+    RequireEarlier(*graph_, rank, op, rng_);
     // News of another rank's first operation.
     const uint32_t other = (rank + 1) % kRanks;
     if (rng_.Below(8) == 0 && !graph_->OpsOf(other).empty()) graph_->RequireFar(rank, op, other, 0);
@@ -543,15 +517,15 @@ TEST(ComputingTimeTest, FollowsWhatNeedsOnlySome) {
 
 // Each of two ranks adds up 100 kB at 800 Gb/s once, and each of four ranks three times.
 TEST(ComputingTimeTest, OfACollectiveIsThatOfItsAdditions) {
-  EXPECT_EQ(ComputingTime(*Ring(2, 800_Gbps)), 1_us);
-  EXPECT_EQ(ComputingTime(*Ring(4, 800_Gbps)), 3_us);
-  EXPECT_EQ(ComputingTime(*Ring(4)), Duration{0});
+  EXPECT_EQ(ComputingTime(*RingOf(2, 800_Gbps)), 1_us);
+  EXPECT_EQ(ComputingTime(*RingOf(4, 800_Gbps)), 3_us);
+  EXPECT_EQ(ComputingTime(*RingOf(4)), Duration{0});
 }
 
 // A collective's additions take no time of the graph's own streams.
 TEST(GraphScheduleTest, CollectivesReduceBesideComputations) {
   OperationGraph graph(2);
-  const uint32_t collective = graph.AddCollective({Ring(2, 800_Gbps), {0, 1}, 0, {}});
+  const uint32_t collective = graph.AddCollective({RingOf(2, 800_Gbps), {0, 1}, 0, {}});
   for (uint32_t rank = 0; rank < 2; ++rank) {
     graph.AddCompute(rank, 1_us);
     graph.AddPart(rank, collective);
@@ -563,244 +537,9 @@ TEST(GraphScheduleTest, CollectivesReduceBesideComputations) {
 // Three steps of a message and a reduction of 1 us each, and three of a message alone.
 TEST(GraphScheduleTest, CollectivesMayAddUpSeveralTimes) {
   OperationGraph graph(4);
-  const uint32_t collective = graph.AddCollective({Ring(4, 800_Gbps), {3, 1, 0, 2}, 0, {}});
+  const uint32_t collective = graph.AddCollective({RingOf(4, 800_Gbps), {3, 1, 0, 2}, 0, {}});
   for (uint32_t rank = 0; rank < 4; ++rank) graph.AddPart(rank, collective);
   EXPECT_EQ(TimedPlay(*ScheduleOf(std::move(graph)), OneUs).end(), Time{} + 9_us);
-}
-
-// --- Problems ---
-
-TEST(GraphProblemsTest, NamesMessagesWithoutAnEnd) {
-  OperationGraph graph(2);
-  for (const char* label : {"l2", "l5"}) {
-    const uint32_t send = graph.AddSend(0, 1, 100, 7);
-    graph.At(0, send).label = label;
-  }
-  graph.AddReceive(0, 1, 5, 2);
-  EXPECT_THAT(ProblemsOf(graph), ElementsAre("2 sends from 0 to 1 with tag 7 have no recv: l2, l5",
-                                             "1 recv from 1 to 0 with tag 2 has no send: op2"));
-}
-
-// Tag 1 has only a receive, tag 2 both, tag 3 only a send, tag 4 both.
-TEST(GraphProblemsTest, MatchesMessagesByTagAndPair) {
-  OperationGraph graph(3);
-  for (const int64_t tag : {4, 2, 1}) graph.AddReceive(1, 0, 100 * tag, tag);
-  for (const int64_t tag : {3, 4, 2}) graph.AddSend(0, 1, 100 * tag, tag);
-  graph.AddSend(2, 1, 50, 2);
-  graph.AddReceive(1, 2, 50, 2);
-  EXPECT_THAT(ProblemsOf(graph), ElementsAre("1 recv from 0 to 1 with tag 1 has no send: op2",
-                                             "1 send from 0 to 1 with tag 3 has no recv: op0"));
-  std::vector<std::vector<uint32_t>> matches;
-  for (const Match& its : MatchMessages(graph)) {
-    matches.push_back({its.src, its.send, its.dst, its.receive});
-  }
-  EXPECT_THAT(matches, testing::UnorderedElementsAre(std::vector<uint32_t>{0, 2, 1, 1},
-                                                     std::vector<uint32_t>{0, 1, 1, 0},
-                                                     std::vector<uint32_t>{2, 0, 1, 3}));
-}
-
-// Op 1 needs one of ops 0 and 2, so it can start although op 2 waits for it.
-TEST(GraphProblemsTest, WhatNeedsOnlySomeMayBePartOfACycle) {
-  for (const bool is_far : {false, true}) {
-    OperationGraph graph(2);
-    const uint32_t other = is_far ? 1 : 0;
-    graph.AddCompute(0, 1_us);
-    graph.AddCompute(0, 1_us);
-    const uint32_t last = graph.AddCompute(other, 1_us);
-    graph.Require(0, 1, 0);
-    if (is_far) {
-      graph.RequireFar(0, 1, 1, last);
-      graph.RequireFar(1, last, 0, 1);
-    } else {
-      graph.Require(0, 1, last);
-      graph.Require(0, last, 1);
-    }
-    OperationGraph all = graph;
-    EXPECT_EQ(ProblemsOf(all).size(), 1u);
-    graph.At(0, 1).needs = 1;
-    EXPECT_EQ(TimedPlay(*ScheduleOf(std::move(graph)), OneUs).end(), Time{} + 3_us);
-  }
-}
-
-TEST(GraphProblemsTest, CallsOperationsAsItIsTold) {
-  OperationGraph graph(2);
-  graph.AddSend(0, 2, 100);
-  graph.At(0, 0).line = 17;
-  const auto problems = GraphProblems(graph, 20, [](uint32_t rank, uint32_t op) {
-    return "node " + std::to_string(10 * rank + op);
-  });
-  ASSERT_EQ(problems.size(), 1u);
-  EXPECT_EQ(problems[0].message, "node 0: there is no rank 2; there are 2");
-  EXPECT_EQ(problems[0].line, 17);
-  EXPECT_EQ(problems[0].rank, 0u);
-}
-
-TEST(GraphProblemsTest, ComparesSizes) {
-  OperationGraph graph(2);
-  graph.AddSend(0, 1, 100);
-  graph.AddReceive(1, 0, 200);
-  EXPECT_THAT(ProblemsOf(graph), ElementsAre("send 0:op0 has 100 bytes, recv 1:op0 200"));
-}
-
-TEST(GraphProblemsTest, CountsMessagesToWildcards) {
-  OperationGraph graph(2);
-  for (int i = 0; i < 3; ++i) graph.AddSend(0, 1, 100);
-  graph.AddReceive(1, kAnyRank, 100);
-  EXPECT_THAT(ProblemsOf(graph), ElementsAre("3 messages are sent to rank 1, which has 1 recvs"));
-  for (int i = 0; i < 2; ++i) graph.AddReceive(1, 0, 100);
-  EXPECT_THAT(ProblemsOf(graph), IsEmpty());
-  graph.AddReceive(0, 1, 100, kAnyTag);
-  graph.AddSend(1, 0, 100);
-  graph.AddSend(1, 0, 100);
-  EXPECT_THAT(ProblemsOf(graph), ElementsAre("2 messages are sent to rank 0, which has 1 recvs"));
-}
-
-TEST(GraphProblemsTest, NamesRanksThatDoNotExist) {
-  OperationGraph graph(2);
-  graph.AddSend(0, 2, 100);
-  EXPECT_THAT(ProblemsOf(graph), ElementsAre("0:op0: there is no rank 2; there are 2"));
-  OperationGraph receives(2);
-  receives.AddReceive(1, 2, 100);
-  EXPECT_THAT(ProblemsOf(receives), testing::Contains("1:op0: there is no rank 2; there are 2"));
-}
-
-TEST(GraphProblemsTest, NamesACycleOverMessages) {
-  OperationGraph graph(2);
-  for (uint32_t rank = 0; rank < 2; ++rank) {
-    graph.AddReceive(rank, 1 - rank, 100);
-    graph.Require(rank, graph.AddSend(rank, 1 - rank, 100), 0);
-  }
-  EXPECT_THAT(
-      ProblemsOf(graph),
-      ElementsAre("operations wait for each other: 0:op0 -> 0:op1 -> 1:op0 -> 1:op1 -> 0:op0"));
-}
-
-TEST(GraphProblemsTest, NamesACycleAtOneRank) {
-  OperationGraph graph(1);
-  graph.AddCompute(0, 1_us);
-  graph.AddCompute(0, 1_us);
-  graph.Require(0, 0, 1);
-  graph.RequireStart(0, 1, 0);
-  EXPECT_THAT(ProblemsOf(graph),
-              ElementsAre("operations wait for each other: 0:op0 -> 0:op1 -> 0:op0"));
-}
-
-// Of a long cycle, the first 16 operations are shown.
-TEST(GraphProblemsTest, CutsLongCyclesShort) {
-  OperationGraph graph(1);
-  for (uint32_t i = 0; i < 20; ++i) graph.AddCompute(0, 1_us);
-  for (uint32_t i = 0; i < 20; ++i) graph.Require(0, (i + 1) % 20, i);
-  std::string names;
-  for (int i = 0; i < 16; ++i) names += "0:op" + std::to_string(i) + " -> ";
-  EXPECT_THAT(ProblemsOf(graph),
-              ElementsAre("operations wait for each other: " + names + "... -> 0:op0"));
-}
-
-// A receive may be posted before the message that its posting brings about has been sent.
-TEST(GraphProblemsTest, PostingAReceiveIsNoWait) {
-  OperationGraph graph(2);
-  graph.AddReceive(0, 1, 100, 1);
-  graph.RequireStart(0, graph.AddSend(0, 1, 100, 2), 0);
-  graph.AddReceive(1, 0, 100, 2);
-  graph.Require(1, graph.AddSend(1, 0, 100, 1), 0);
-  EXPECT_EQ(TimedPlay(*ScheduleOf(std::move(graph)), OneUs).end(), Time{} + 2_us);
-}
-
-TEST(GraphProblemsTest, NamesCollectivesThatWaitForEachOther) {
-  OperationGraph graph(2);
-  const uint32_t a = graph.AddCollective({Ring(2), {0, 1}, 0, "a"});
-  const uint32_t b = graph.AddCollective({Ring(2), {0, 1}, 0, "b"});
-  graph.AddPart(0, a);
-  graph.Require(0, graph.AddPart(0, b), 0);
-  graph.AddPart(1, b);
-  graph.Require(1, graph.AddPart(1, a), 0);
-  EXPECT_THAT(ProblemsOf(graph),
-              ElementsAre("operations wait for each other: 0:a -> 0:b -> 1:b -> 1:a -> 0:a"));
-}
-
-TEST(GraphProblemsTest, NamesIncompleteGroups) {
-  OperationGraph graph(3);
-  graph.AddPart(0, graph.AddCollective({Ring(2), {0, 2}, 0, "ar"}));
-  EXPECT_THAT(ProblemsOf(graph),
-              ElementsAre("collective ar needs an operation of each of its 2 ranks; rank 2 has "
-                          "none, unlike 0:ar"));
-  const uint32_t nobodys = graph.AddCollective({Ring(2), {0, 1}, 0, "of nobody"});
-  graph.AddPart(2, 0);
-  EXPECT_EQ(nobodys, 1u);
-  EXPECT_THAT(ProblemsOf(graph),
-              ElementsAre("collective of nobody needs an operation of each of its 2 ranks; ranks "
-                          "0, 1 have none"));
-}
-
-TEST(GraphProblemsTest, NamesSomeOfManyIncompleteGroups) {
-  OperationGraph graph(2);
-  for (int i = 0; i < 100; ++i) graph.AddCollective({Ring(2), {0, 1}, 0, "of nobody"});
-  EXPECT_EQ(ProblemsOf(graph).size(), 20u);
-}
-
-// Collectives of a group are counted from 1. Of many ranks, the first 16 are named.
-TEST(GraphProblemsTest, NamesTheCollectiveOfAGroup) {
-  for (const uint32_t missing : {1u, 15u, 16u, 17u, 18u}) {
-    OperationGraph graph(20);
-    std::vector<uint32_t> group(missing + 1);
-    std::string names;
-    for (uint32_t rank = 0; rank <= missing; ++rank) {
-      group[rank] = missing - rank;
-      if (rank < 16 && rank < missing) names += (rank > 0 ? ", " : "") + std::to_string(rank);
-    }
-    if (missing > 16) names += ", ...";
-    const uint32_t first = graph.AddCollective({.schedule = Ring(missing + 1),
-                                                .group = group,
-                                                .label = "sum",
-                                                .operation = {"all_reduce", "ring"},
-                                                .group_name = "dp"});
-    graph.AddPart(missing, first);
-    const std::string ranks = missing == 1 ? "rank 0 has" : "ranks " + names + " have";
-    EXPECT_THAT(ProblemsOf(graph),
-                ElementsAre("all_reduce 1 of group dp needs an operation of each of its " +
-                            std::to_string(missing + 1) + " ranks; " + ranks + " none, unlike " +
-                            std::to_string(missing) + ":sum"));
-  }
-}
-
-TEST(GraphProblemsTest, NamesRanksThatTakePartTwiceOrUncalledFor) {
-  OperationGraph graph(3);
-  const uint32_t ring = graph.AddCollective({Ring(2), {0, 2}, 0, "ar"});
-  for (const uint32_t rank : {0u, 0u, 1u, 2u}) graph.AddPart(rank, ring);
-  graph.At(0, 0).label = "first";
-  EXPECT_THAT(ProblemsOf(graph),
-              ElementsAre("0:ar takes part in collective ar again, after 0:first",
-                          "1:ar takes part in collective ar, whose ranks are 0, 2"));
-}
-
-TEST(GraphProblemsTest, NothingIsNegative) {
-  OperationGraph graph(2);
-  graph.AddSend(0, 1, -1);
-  graph.AddReceive(1, 0, 1);
-  graph.AddCompute(1, Duration{-1});
-  EXPECT_THAT(ProblemsOf(graph), ElementsAre("0:op0: is negative", "1:op1: is negative"));
-}
-
-// Sixteen names, of all that lack a partner; and no more problems than are asked for.
-TEST(GraphProblemsTest, NamesSomeOfManyMessages) {
-  for (const int sends : {16, 17}) {
-    OperationGraph graph(2);
-    std::string names;
-    for (int i = 0; i < sends; ++i) {
-      graph.AddSend(0, 1, 5, 7);
-      if (i < 16) names += (i > 0 ? ", op" : "op") + std::to_string(i);
-    }
-    if (sends > 16) names += ", ...";
-    EXPECT_THAT(ProblemsOf(graph),
-                ElementsAre(std::to_string(sends) +
-                            " sends from 0 to 1 with tag 7 have no recv: " + names));
-  }
-  OperationGraph graph(2);
-  for (int tag = 0; tag < 9; ++tag) graph.AddSend(0, 1, 5, tag);
-  EXPECT_EQ(GraphProblems(graph, 3).size(), 3u);
-  EXPECT_EQ(GraphProblems(graph, 9).size(), 9u);
-  for (int tag = 0; tag < 9; ++tag) graph.AddReceive(1, 0, 6, tag);
-  EXPECT_EQ(GraphProblems(graph, 3).size(), 3u);
 }
 
 }  // namespace heddle::graph_test

@@ -250,22 +250,19 @@ TEST(TrainingSettingsTest, AGroupOfExpertsHas256RanksAtMost) {
   EXPECT_THAT(errors(257), HasSubstr("workload.parallel.expert: is more than 256"));
 }
 
-std::vector<std::string> WarningsOf(const std::string& yaml, const Stage& stage) {
+std::vector<std::string> JobWarnings(const std::string& yaml, const Stage& stage) {
   const auto workload = WorkloadFrom(yaml, stage);
-  Diagnostics diagnostics;
-  FilesRead files;
-  workload.settings->Prepare(stage, "workload", files, diagnostics);
-  EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
+  const std::vector<std::string> warnings = WarningsOf(*workload.settings, stage);
   // What has been prepared twice is as if once.
   EXPECT_EQ(workload.settings->HostsOfJob().size(),
             workload.settings->MakeJob(1)->schedule().ranks());
-  return diagnostics.warnings();
+  return warnings;
 }
 
 // A tensor group is `tensor` ranks in a row; it belongs on one server.
 TEST(TrainingSettingsTest, ATensorGroupOnSeveralServersIsWarnedOf) {
   const auto warnings = [](int64_t tensor, const std::string& where) {
-    return WarningsOf(
+    return JobWarnings(
         fmt::format("{{kind: training, ranks: 8, parallel: {{tensor: {}}}, {}, model: {{layers: 2, "
                     "hidden: 8, ffn: 8, kv_hidden: 8, vocab: 8, seq: 8}}}}",
                     tensor, where),
@@ -431,18 +428,18 @@ TEST(JobSettingsTest, NicsByRankNeedHostsWithSeveral) {
   Stage stage = StageOf(2, 4);
   const auto changes_nothing =
       ElementsAre(HasSubstr("workload.nic: changes nothing: each host of the job has one link"));
-  EXPECT_THAT(WarningsOf(yaml + "hash}", stage), IsEmpty());
-  EXPECT_THAT(WarningsOf(yaml + "by_rank}", stage), changes_nothing);
+  EXPECT_THAT(JobWarnings(yaml + "hash}", stage), IsEmpty());
+  EXPECT_THAT(JobWarnings(yaml + "by_rank}", stage), changes_nothing);
   stage.links_of_host[4] = 2;  // A host without ranks.
-  EXPECT_THAT(WarningsOf(yaml + "by_rank}", stage), changes_nothing);
+  EXPECT_THAT(JobWarnings(yaml + "by_rank}", stage), changes_nothing);
   stage.links_of_host[3] = 2;
-  EXPECT_THAT(WarningsOf(yaml + "by_rank}", stage), IsEmpty());
+  EXPECT_THAT(JobWarnings(yaml + "by_rank}", stage), IsEmpty());
   stage.has_several_leaves[4] = true;
-  EXPECT_THAT(WarningsOf(yaml + "by_rank}", stage), IsEmpty());
+  EXPECT_THAT(JobWarnings(yaml + "by_rank}", stage), IsEmpty());
   stage.has_several_leaves[3] = true;
-  EXPECT_THAT(WarningsOf(yaml + "by_rank}", stage),
+  EXPECT_THAT(JobWarnings(yaml + "by_rank}", stage),
               ElementsAre(HasSubstr("workload.nic: links of a host lead to different leaves")));
-  EXPECT_THAT(WarningsOf(yaml + "hash}", stage), IsEmpty());
+  EXPECT_THAT(JobWarnings(yaml + "hash}", stage), IsEmpty());
 }
 
 // --- What follows ---

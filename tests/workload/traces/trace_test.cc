@@ -11,17 +11,17 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "settings/files_read.h"
+#include "tests/support/chakra_file.h"
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
+#include "tests/support/goal_file.h"
 #include "tests/support/gzip.h"
 #include "tests/support/printers.h"
 #include "tests/support/timed_play.h"
 #include "workload/jobs/graph_schedule.h"
-#include "workload/jobs/job.h"
 
 namespace heddle::trace_test {
 
@@ -32,40 +32,22 @@ using ::testing::Not;
 
 // --- One message of 1000 bytes from rank 0 to rank 1, in every format ---
 
-std::string Little(uint64_t value, int bytes) {
-  std::string out;
-  for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>(value >> 8 * i & 0xff));
-  return out;
-}
-
 std::string BinaryGoal() {
-  const auto schedule = [](uint64_t type, uint64_t peer) {
-    return Little(1, 4) + Little(1, 4) + Little(0, 4) + Little(0, 4) + Little(type, 1) +
-           Little(peer, 4) + Little(1'000, 8) + Little(0, 4) + Little(0, 2) + Little(0, 16);
+  const auto schedule = [](uint8_t type, uint32_t peer) {
+    return goal_file::ScheduleOf(
+        {{.type = type, .peer = peer, .size = 1'000, .tag = 0, .after = {}}});
   };
-  const std::string ranks[] = {schedule(1, 1), schedule(2, 0)};
-  std::string out = Little(4'223, 8) + Little(2, 4) + Little(0, 2);
-  uint64_t at = 4 + 2 + 2 * 16;  // From byte 8 on.
-  for (const std::string& rank : ranks) {
-    out += Little(at, 8) + Little(at + rank.size(), 8);
-    at += rank.size();
-  }
-  return out + ranks[0] + ranks[1];
+  return goal_file::FileOf({schedule(1, 1), schedule(2, 0)});
 }
 
-std::string Protobuf(uint64_t field, const std::string& bytes) {
-  return Little(field << 3 | 2, 1) + Little(bytes.size(), 1) + bytes;
-}
-std::string Attribute(const std::string& name, const std::string& value) {
-  return Protobuf(10, Protobuf(1, name) + value);
-}
-// A file of one send or receive; 5 and 6 are the node types, and 1000 is 0xe8 0x07 as a varint.
+// A file of one send or receive.
 std::string ChakraFile(bool is_send) {
-  const std::string node = std::string("\x08\x01\x18") + (is_send ? '\x05' : '\x06') +
-                           Attribute(is_send ? "comm_dst" : "comm_src",
-                                     std::string("\x38") + (is_send ? '\x01' : '\0')) +
-                           Attribute("comm_size", "\x48\xe8\x07");
-  return Little(7, 1) + Protobuf(1, "0.0.4") + Little(node.size(), 1) + node;
+  using chakra_file::Attribute;
+  using chakra_file::Number;
+  return chakra_file::kMetadata + chakra_file::Node(1, is_send ? 5 : 6,
+                                                    Attribute(is_send ? "comm_dst" : "comm_src",
+                                                              Number(7, is_send ? 1 : 0)) +
+                                                        Attribute("comm_size", Number(9, 1'000)));
 }
 std::string JsonFile(bool is_send) {
   return fmt::format(
@@ -105,11 +87,7 @@ class TraceTest : public testing::Test {
   }
   std::vector<std::string> Warnings(const std::string& settings) {
     Read(settings);
-    Diagnostics diagnostics;
-    FilesRead files;
-    chosen_.settings->Prepare(stage_, "workload", files, diagnostics);
-    EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
-    return diagnostics.warnings();
+    return WarningsOf(*chosen_.settings, stage_);
   }
   void WriteForm(const std::string& name) {
     for (const auto& [end, text] : kForms.at(name).files) folder_.Write("app" + end, text);

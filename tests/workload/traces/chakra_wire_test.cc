@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chakra traces in both forms. The protobuf messages are put together here, field by field.
+// Chakra traces as protobuf.
 
 #include "workload/traces/chakra_graph.h"
 
@@ -9,65 +9,32 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "tests/support/chakra_file.h"
 #include "tests/support/printers.h"
 #include "tests/support/trace_kit.h"
-#include "workload/traces/chakra_groups.h"
 
-namespace heddle::chakra_test {
+namespace heddle::chakra_wire_test {
 
+using chakra_file::Attribute;
+using chakra_file::Bytes;
+using chakra_file::Framed;
+using chakra_file::kMetadata;
+using chakra_file::Node;
+using chakra_file::Number;
+using chakra_file::Only;
+using chakra_file::Read;
+using chakra_file::Varint;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::Pair;
 using ::testing::SizeIs;
-using ::testing::StartsWith;
-
-// --- A writer of protobuf ---
-
-std::string Varint(uint64_t value) {
-  std::string out;
-  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
-  out.push_back(static_cast<char>(value));
-  return out;
-}
-std::string Number(uint64_t field, uint64_t value) { return Varint(field << 3) + Varint(value); }
-std::string Bytes(uint64_t field, const std::string& bytes) {
-  return Varint(field << 3 | 2) + Varint(bytes.size()) + bytes;
-}
-std::string Framed(const std::string& message) { return Varint(message.size()) + message; }
-std::string Attribute(const std::string& name, const std::string& value) {
-  return Bytes(10, Bytes(1, name) + value);
-}
-
-const std::string kMetadata = Framed(Bytes(1, "0.0.4"));
-
-std::string Node(uint64_t id, uint64_t type, const std::string& rest) {
-  return Framed(Number(1, id) + Number(3, type) + rest);
-}
-
-ReadTrace Read(const std::vector<std::string>& ranks, bool is_json = false,
-               const ChakraSettings& settings = {}) {
-  return ReadTraceWith([&](TraceErrors& errors) -> std::optional<OperationGraph> {
-    ChakraBuilder builder(settings, static_cast<uint32_t>(ranks.size()));
-    for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
-      const auto nodes = is_json ? ReadChakraJson(ranks[rank], builder.ignored(), errors)
-                                 : ReadChakraWire(ranks[rank], builder.ignored(), errors);
-      if (!errors.any()) builder.AddRank(rank, nodes, errors);
-    }
-    if (errors.any()) return std::nullopt;
-    const std::string ignored = builder.ignored().Text();
-    if (!ignored.empty()) errors.Warn(0, ignored);
-    return builder.Take();
-  });
-}
 
 // The smallest file, as the format's description has it in hexadecimal.
 TEST(ChakraWireTest, ReadsTheSmallestFile) {
@@ -288,267 +255,6 @@ TEST(ChakraWireTest, SendsOfARankFollowEachOther) {
   EXPECT_EQ(Read({sender, receiver}, false, settings).Ends()[1], Time{} + times.arrives);
 }
 
-// --- JSON ---
-
-std::string AllReduce(int size, const std::string& more = "") {
-  return "{\"workload_graph\": [\n{\"Id\": 1, \"NodeType\": 4, \"runtime\": 2, \"data_deps\": "
-         "[]},\n"
-         "{\"Id\": 2, \"NodeType\": 7, \"data_deps\": [1], \"comm_type\": 0, \"comm_size\": " +
-         std::to_string(size) + more + "}]}";
-}
-
-// A ring of two ranks: two steps of half of the buffer.
-TEST(ChakraJsonTest, ReadsCollectives) {
-  const ReadTrace read = Read({AllReduce(20'000), AllReduce(20'000)}, true);
-  EXPECT_THAT(read.errors, IsEmpty());
-  EXPECT_EQ(read.Ends()[0], Time{} + 2_us + 2 * StarTimes({.bytes = 10'000}).arrives);
-}
-
-TEST(ChakraJsonTest, CollectivesMayBeOfGroups) {
-  ChakraSettings settings;
-  settings.groups["5"] = {2, 0};
-  const std::string member = AllReduce(20'000, ", \"pg_name\": \"5\"");
-  const ReadTrace read = Read({member, "{\"workload_graph\": []}", member}, true, settings);
-  EXPECT_THAT(read.errors, IsEmpty());
-  EXPECT_EQ(read.Ends()[2], Time{} + 2_us + 2 * StarTimes({.bytes = 10'000}).arrives);
-  EXPECT_EQ(read.Ends()[1], Time{});
-  EXPECT_THAT(Read({member, member}, true).errors,
-              ElementsAre("3: node 2: there is no group 5 in comm_groups, nor in the trace"));
-  settings.groups["5"] = {2, 1};
-  EXPECT_THAT(Read({member, member, member}, true, settings).errors,
-              ElementsAre("3: node 2: rank 0 is not in group 5"));
-}
-
-// The i-th collective of a group at each rank is the same one, whatever else a rank does before.
-TEST(ChakraJsonTest, CollectivesOfAGroupAreCounted) {
-  const std::string two =
-      "{\"workload_graph\": [\n"
-      "{\"Id\": 1, \"NodeType\": 7, \"comm_type\": 0, \"comm_size\": 20000},\n"
-      "{\"Id\": 2, \"NodeType\": 7, \"comm_type\": 2, \"comm_size\": 5000, "
-      "\"data_deps\": [1]}]}";
-  const ReadTrace read = Read({two, two}, true);
-  ASSERT_THAT(read.errors, IsEmpty());
-  const auto collectives = read.graph->collectives();
-  ASSERT_THAT(collectives, SizeIs(2));
-  EXPECT_EQ(collectives[0].turn, 0u);
-  EXPECT_EQ(collectives[0].group_name, "0");
-  EXPECT_EQ(collectives[0].operation.name, "all_reduce");
-  EXPECT_EQ(collectives[0].operation.bytes, 20'000);
-  EXPECT_EQ(collectives[1].turn, 1u);
-  EXPECT_EQ(collectives[1].operation.name, "all_gather");
-  EXPECT_EQ(collectives[1].operation.bytes, 2 * 5'000);  // Each rank contributes so much.
-  EXPECT_EQ(read.Ends()[0], Time{} + 2 * StarTimes({.bytes = 10'000}).arrives +
-                                StarTimes({.bytes = 5'000}).arrives);
-}
-
-TEST(ChakraJsonTest, CollectivesHaveTheChosenAlgorithms) {
-  ChakraSettings settings;
-  settings.algorithms.all_reduce = CollectiveSettings::Algorithm::kRecursiveDoubling;
-  const ReadTrace read = Read({AllReduce(20'000), AllReduce(20'000)}, true, settings);
-  EXPECT_THAT(read.errors, IsEmpty());
-  EXPECT_EQ(read.graph->collectives()[0].operation.algorithm, "recursive_doubling");
-  // One step in which the whole buffer is exchanged.
-  EXPECT_EQ(read.Ends()[0], Time{} + 2_us + StarTimes({.bytes = 20'000}).arrives);
-}
-
-std::string AllToAll(int size) {
-  std::string text = AllReduce(size);
-  return text.replace(text.find("\"comm_type\": 0"), 14, "\"comm_type\": 6");
-}
-
-TEST(ChakraJsonTest, RefusesAlgorithmsThatDoNotGoWithAGroup) {
-  ChakraSettings settings;
-  settings.algorithms.all_to_all = CollectiveSettings::Algorithm::kPairwise;
-  EXPECT_THAT(Read({AllToAll(300), AllToAll(300), AllToAll(300)}, true, settings).errors,
-              ElementsAre("3: node 2: pairwise needs a power of two of ranks, not 3; use shift"));
-  EXPECT_THAT(Read(std::vector<std::string>(257, AllToAll(300)), true).errors,
-              ElementsAre("3: node 2: is among 257 ranks; direct sends to all of them at once; "
-                          "set algorithms: {all_to_all: shift}"));
-}
-
-// Bytes are scaled, and rounded, as those of sends are; see TracesTest for those.
-TEST(ChakraJsonTest, CollectivesAreScaled) {
-  ChakraSettings settings;
-  settings.scale = 0.5;
-  const ReadTrace read = Read({AllReduce(20'000), AllReduce(20'000)}, true, settings);
-  EXPECT_EQ(read.graph->collectives()[0].operation.bytes, 10'000);
-  EXPECT_EQ(read.graph->collectives()[0].schedule->Totals().bytes, 4 * 5'000);
-}
-
-// --- Groups ---
-
-// A trace of one collective whose metadata node has `values`.
-std::string Declaring(const std::string& values, const std::string& group) {
-  return kMetadata + Node(1, 1, Bytes(2, "## process_group:init ##") + Bytes(8, Bytes(1, values))) +
-         Node(2, 7,
-              Attribute("comm_type", Number(9, 0)) + Attribute("comm_size", Number(9, 20'000)) +
-                  Attribute("pg_name", Bytes(29, group)));
-}
-
-TEST(ChakraGroupsTest, MetadataNodesDeclareThem) {
-  const std::string json =
-      R"([{"pg_name": "0", "pg_desc": "default_pg", "ranks": []}, {"pg_name": "5", "ranks": [0, 2]}])";
-  std::string escaped;
-  for (const char c : json) escaped += c == '"' ? std::string("\\\"") : std::string(1, c);
-  const Time ends = Time{} + 2 * StarTimes({.bytes = 10'000}).arrives;
-  // As PyTorch's recorder and its converters write it.
-  for (const std::string& values :
-       {json, "['" + json + "']", "[\"" + escaped + "\"]", "[[" + json + "]]", "'" + json + "'"}) {
-    const std::string member = Declaring(values, "5");
-    const ReadTrace read = Read({member, kMetadata, member});
-    EXPECT_THAT(read.errors, IsEmpty()) << values;
-    if (!read.graph) continue;
-    EXPECT_THAT(read.Ends(), ElementsAre(ends, Time{}, ends)) << values;
-    EXPECT_EQ(read.graph->collectives()[0].group_name, "5");
-  }
-  // An empty list of ranks: all.
-  const std::string all = Declaring("['" + json + "']", "0");
-  EXPECT_EQ(Read({all, all, all}).graph->collectives()[0].group, (std::vector<uint32_t>{0, 1, 2}));
-}
-
-// Ranks may give one name to groups of their own.
-TEST(ChakraGroupsTest, OneNameMayBeThatOfSeveral) {
-  const auto of = [](const char* ranks) {
-    return Declaring(std::string(R"([{"pg_name": "tp", "ranks": )") + ranks + "}]", "tp");
-  };
-  const ReadTrace read = Read({of("[0, 1]"), of("[0, 1]"), of("[2, 3]"), of("[2, 3]")});
-  EXPECT_THAT(read.errors, IsEmpty());
-  ASSERT_THAT(read.graph->collectives(), SizeIs(2));
-  EXPECT_EQ(read.graph->collectives()[1].group, (std::vector<uint32_t>{2, 3}));
-  EXPECT_EQ(read.graph->collectives()[1].turn, 0u);
-}
-
-TEST(ChakraGroupsTest, TellWhatIsWrong) {
-  const auto errors = [](const std::string& values) {
-    return Read({Declaring(values, "0"), Declaring(values, "0")}).errors;
-  };
-  EXPECT_THAT(errors("[{\"pg_name\": "),
-              ElementsAre(" node 1: expected a JSON list of groups, with pg_name and ranks"));
-  EXPECT_THAT(errors(R"({"pg_name": "1"})"),
-              ElementsAre(" node 1: expected a JSON list of groups, with pg_name and ranks"));
-  EXPECT_THAT(errors(R"([{"pg_name": "1", "ranks": [0, 2]}])"),
-              ElementsAre(" node 1: group 1: \"2\" is no rank of 2"));
-  EXPECT_THAT(errors(R"([{"pg_name": "1", "ranks": [0, 0]}])"),
-              ElementsAre(" node 1: group 1: rank 0 is there twice"));
-  EXPECT_THAT(errors(R"([{"name": "pg_name"}])"), ElementsAre(" node 1: a group has no pg_name"));
-  EXPECT_THAT(errors("[3, 4]"), IsEmpty());  // Declares nothing.
-}
-
-ChakraGroups GroupsFrom(const std::string& text, std::vector<std::string>& errors) {
-  ChakraGroups groups;
-  errors = ReadTraceWith([&](TraceErrors& its) -> std::optional<OperationGraph> {
-             groups = ReadChakraGroups(text, 4, its);
-             return std::nullopt;
-           }).errors;
-  return groups;
-}
-
-TEST(ChakraGroupsTest, MayStandInAFile) {
-  std::vector<std::string> errors;
-  EXPECT_THAT(GroupsFrom(R"({"1": [0, 3], "all": []})", errors),
-              ElementsAre(Pair("1", ElementsAre(0, 3)), Pair("all", IsEmpty())));
-  EXPECT_THAT(errors, IsEmpty());
-  GroupsFrom("{\"1\": [0, 4],\n\"2\": [1, 1],\n\"3\": 2}", errors);
-  EXPECT_THAT(errors, ElementsAre(StartsWith("1:"), StartsWith("2:"), StartsWith("3:")));
-  EXPECT_THAT(errors[0], HasSubstr("group 1: \"4\" is no rank of 4"));
-  EXPECT_THAT(errors[1], HasSubstr("group 2: rank 1 is there twice"));
-  EXPECT_THAT(errors[2], HasSubstr("group 3: expected a list of ranks, found \"2\""));
-  GroupsFrom("[1, 2]", errors);
-  EXPECT_THAT(errors, ElementsAre(" has no map of groups such as {\"1\": [0, 1]}"));
-  std::string many = "{\"1\": [";
-  for (int i = 0; i < 50; ++i) many += "9, ";
-  GroupsFrom(many + "9]}", errors);
-  EXPECT_THAT(errors, SizeIs(21));
-}
-
-// A computation of the CPU runs beside one of the GPU.
-TEST(ChakraJsonTest, KnowsOperationsOfTheCpu) {
-  const auto end = [](const std::string& is_cpu_op) {
-    return Read({"{\"workload_graph\": [{\"Id\": 1, \"NodeType\": 4, \"runtime\": 2},"
-                 "{\"Id\": 2, \"NodeType\": 4, \"runtime\": 3, \"is_cpu_op\": " +
-                 is_cpu_op + "}]}"},
-                true)
-        .Ends()[0];
-  };
-  EXPECT_EQ(end("true"), Time{} + 3_us);
-  EXPECT_EQ(end("1"), Time{} + 3_us);
-  EXPECT_EQ(end("false"), Time{} + 5_us);
-  EXPECT_EQ(end("0"), Time{} + 5_us);
-}
-
-// A collective of one rank has nothing to do.
-TEST(ChakraJsonTest, AGroupOfOneRankSendsNothing) {
-  const ReadTrace read = Read({AllReduce(20'000)}, true);
-  EXPECT_THAT(read.errors, IsEmpty());
-  EXPECT_EQ(read.Ends()[0], Time{} + 2_us);
-}
-
-TEST(ChakraJsonTest, TellsWhichPartsAreMissingOrNoNumbers) {
-  const auto errors = [](const std::string& node) {
-    return Read({"{\"workload_graph\": [\n{" + node + "}]}"}, true).errors;
-  };
-  EXPECT_THAT(errors("\"NodeType\": 4"), ElementsAre("2: a node has no Id"));
-  EXPECT_THAT(errors("\"Id\": 1"), ElementsAre("2: a node has no NodeType"));
-  EXPECT_THAT(errors("\"Id\": 1, \"NodeType\": 4, \"runtime\": \"long\""),
-              ElementsAre("2: runtime: \"long\" is no number of microseconds"));
-  EXPECT_THAT(errors("\"Id\": 1, \"NodeType\": 4, \"runtime\": -1"),
-              ElementsAre("2: runtime: \"-1\" is no number of microseconds"));
-  EXPECT_THAT(errors("\"Id\": 1, \"NodeType\": 4, \"runtime\": null"), IsEmpty());
-  std::string many = "\"NodeType\": 4}";
-  for (int i = 0; i < 99; ++i) many += ",{\"NodeType\": 4}";
-  EXPECT_THAT(errors(many + ",{\"Id\": 1, \"NodeType\": 4"), SizeIs(21));
-}
-
-TEST(ChakraJsonTest, TellsWhatIsWrong) {
-  EXPECT_THAT(Read({"{}"}, true).errors, SizeIs(1));
-  EXPECT_THAT(Read({AllReduce(10), AllReduce(20)}, true).errors,
-              ElementsAre("3: node 2: is all-reduce of 20 bytes; the first rank of its group has "
-                          "all-reduce of 10"));
-  EXPECT_THAT(Read({AllReduce(10), "{\"workload_graph\": []}"}, true).errors,
-              ElementsAre("3: all_reduce 1 of group 0 needs an operation of each of its 2 ranks; "
-                          "rank 1 has none, unlike 0:node2"));
-  EXPECT_THAT(Read({"{\"workload_graph\": [\n{\"Id\": -1, \"NodeType\": 4}]}"}, true).errors,
-              ElementsAre("2: Id: \"-1\" is no number from 0 on"));
-}
-
-// --- Nodes as they are read ---
-
-// What a node has beyond an id of 0 and a type of 0.
-std::string Described(const ChakraNode& node) {
-  std::string text;
-  const auto add = [&](const std::string& name, const auto& value) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
-  };
-  if (node.id != 0) add("id", node.id);
-  if (!node.name.empty()) add("name", node.name);
-  if (node.type != 0) add("type", node.type);
-  if (node.duration != Duration{0}) add("duration", node.duration.ps);
-  for (const uint64_t dep : node.data_deps) add("data", dep);
-  for (const uint64_t dep : node.ctrl_deps) add("ctrl", dep);
-  if (node.is_cpu_op) add("cpu", 1);
-  if (node.comm_type) add("comm_type", *node.comm_type);
-  if (node.comm_size) add("comm_size", *node.comm_size);
-  if (node.comm_src) add("comm_src", *node.comm_src);
-  if (node.comm_dst) add("comm_dst", *node.comm_dst);
-  if (node.comm_tag != 0) add("tag", node.comm_tag);
-  if (!node.pg_name.empty()) add("group", node.pg_name);
-  if (!node.input_values.empty()) add("inputs", node.input_values);
-  if (node.line != 0) add("line", node.line);
-  return text;
-}
-
-// The one node of a file, or its error; and what is ignored.
-std::pair<std::string, std::string> Only(std::string_view file, bool is_json = false) {
-  Diagnostics diagnostics;
-  TraceErrors errors("file", diagnostics);
-  ChakraIgnored ignored;
-  const auto nodes =
-      is_json ? ReadChakraJson(file, ignored, errors) : ReadChakraWire(file, ignored, errors);
-  if (errors.any()) return {diagnostics.errors().front(), ""};
-  return {nodes.size() == 1 ? Described(nodes[0]) : fmt::format("{} nodes", nodes.size()),
-          ignored.Text()};
-}
-
 // Fields by their numbers in et_def.proto. Each by itself leaves the others as they are.
 TEST(ChakraWireTest, EachFieldHasItsPlaceInANode) {
   const auto node = [](const std::string& fields) { return Only(kMetadata + Framed(fields)); };
@@ -663,104 +369,6 @@ TEST(ChakraWireTest, MistakesNameTheNodesName) {
   const std::string sixty(60, 'x');
   EXPECT_THAT(Read({kMetadata + Node(3, 9, Bytes(2, sixty + "y"))}).errors,
               ElementsAre(" node 3 (" + sixty + "): is of unknown type 9"));
-}
-
-TEST(ChakraJsonTest, EachKeyHasItsPlaceInANode) {
-  const auto node = [](const std::string& more) {
-    return Only("{\"workload_graph\": [{\"Id\": 3, \"NodeType\": 0" + more + "}]}", true);
-  };
-  EXPECT_THAT(node(""), Pair("id 3, line 1", ""));
-  EXPECT_THAT(node(", \"Name\": \"sum\""), Pair("id 3, name sum, line 1", ""));
-  EXPECT_THAT(node(", \"runtime\": 2.5"), Pair("id 3, duration 2500000, line 1", ""));
-  EXPECT_THAT(node(", \"runtime\": 0"), Pair("id 3, line 1", ""));
-  EXPECT_THAT(node(", \"data_deps\": [7, 0]"), Pair("id 3, data 7, data 0, line 1", ""));
-  EXPECT_THAT(node(", \"ctrl_deps\": [7, 0]"), Pair("id 3, ctrl 7, ctrl 0, line 1", ""));
-  EXPECT_THAT(node(", \"pg_name\": \"tp\""), Pair("id 3, group tp, line 1", ""));
-  EXPECT_THAT(node(", \"comm_tag\": 5"), Pair("id 3, tag 5, line 1", ""));
-  for (const std::string key : {"comm_type", "comm_size", "comm_src", "comm_dst"}) {
-    EXPECT_THAT(node(", \"" + key + "\": 5"), Pair("id 3, " + key + " 5, line 1", ""));
-    EXPECT_THAT(node(", \"" + key + "\": 0"), Pair("id 3, " + key + " 0, line 1", ""));
-    EXPECT_THAT(node(", \"" + key + "\": null"), Pair("id 3, line 1", ""));
-    EXPECT_THAT(node(", \"" + key + "\": -1"),
-                Pair("file:1:1: " + key + ": \"-1\" is no number from 0 on", ""));
-    EXPECT_THAT(node(", \"" + key + "\": \"x\""),
-                Pair("file:1:1: " + key + ": \"x\" is no number from 0 on", ""));
-  }
-  EXPECT_THAT(node(", \"data_deps\": [-1]"),
-              Pair("file:1:1: data_deps: \"-1\" is no number from 0 on", ""));
-  EXPECT_THAT(node(", \"inputs\": {\"values\": \"[3]\"}"), Pair("id 3, inputs [3], line 1", ""));
-  EXPECT_THAT(node(", \"inputs\": {\"shapes\": 4}"), Pair("id 3, line 1", ""));
-  EXPECT_THAT(node(", \"is_cpu_op\": true"), Pair("id 3, cpu 1, line 1", ""));
-  EXPECT_THAT(node(", \"colour\": 1"), Pair("id 3, line 1", "ignored: attributes colour"));
-}
-
-TEST(ChakraJsonTest, NeedsAListOfNodes) {
-  const auto errors = [](const std::string& text) { return Read({text}, true).errors; };
-  EXPECT_THAT(errors("{}"), ElementsAre("1: has no list workload_graph"));
-  EXPECT_THAT(errors("\n{\"workload_graph\": 5}"), ElementsAre("2: has no list workload_graph"));
-  EXPECT_THAT(errors("{\"workload_graph\": [\n5 6]}"), ElementsAre(HasSubstr("not valid JSON")));
-  EXPECT_THAT(errors("{\"workload_graph\": []}"), IsEmpty());
-}
-
-// --- Groups and nodes of several ranks ---
-
-// What one rank declares is not known at the others.
-TEST(ChakraGroupsTest, BelongToTheRankThatDeclaresThem) {
-  const std::string declared = R"([{"pg_name": "tp", "ranks": [0, 1]}])";
-  const std::string use = kMetadata + Node(2, 7,
-                                           Attribute("comm_type", Number(9, 0)) +
-                                               Attribute("comm_size", Number(9, 20'000)) +
-                                               Attribute("pg_name", Bytes(29, "tp")));
-  EXPECT_THAT(Read({Declaring(declared, "tp"), use}).errors,
-              ElementsAre(" node 2: there is no group tp in comm_groups, nor in the trace"));
-  EXPECT_THAT(Read({Declaring(declared, "tp"), Declaring(declared, "tp")}).errors, IsEmpty());
-}
-
-// The file of groups goes before the trace, and may say that group 0 is not all ranks.
-TEST(ChakraGroupsTest, ThoseOfTheFileGoFirst) {
-  const std::string declared = R"([{"pg_name": "tp", "ranks": [0, 1, 2]}])";
-  ChakraSettings settings;
-  settings.groups["tp"] = {1, 0};
-  const std::string member = Declaring(declared, "tp");
-  const ReadTrace read = Read({member, member, kMetadata}, false, settings);
-  EXPECT_THAT(read.errors, IsEmpty());
-  EXPECT_EQ(read.graph->collectives()[0].group, (std::vector<uint32_t>{1, 0}));
-  settings.groups["0"] = {2, 0};
-  const std::string of_0 = Declaring(declared, "0");
-  EXPECT_EQ(Read({of_0, kMetadata, of_0}, false, settings).graph->collectives()[0].group,
-            (std::vector<uint32_t>{2, 0}));
-}
-
-TEST(ChakraGroupsTest, AFileOfGroupsIsJson) {
-  std::vector<std::string> errors;
-  EXPECT_THAT(GroupsFrom("{\"1\": [0, 1]", errors), IsEmpty());
-  EXPECT_THAT(errors, ElementsAre(HasSubstr("not valid JSON")));
-  EXPECT_THAT(GroupsFrom("{\"1\": [-1, 0, 3, 4, \"x\"]}", errors),
-              ElementsAre(Pair("1", ElementsAre(0, 3))));
-  EXPECT_THAT(errors,
-              ElementsAre("1: group 1: \"-1\" is no rank of 4", "1: group 1: \"4\" is no rank of 4",
-                          "1: group 1: \"x\" is no rank of 4"));
-  EXPECT_THAT(GroupsFrom("{}", errors), IsEmpty());
-  EXPECT_THAT(errors, IsEmpty());
-  std::string many = "{";
-  for (int i = 0; i < 30; ++i) many += fmt::format("\"{}\": 5, ", i);
-  GroupsFrom(many + "\"x\": 5}", errors);
-  EXPECT_THAT(errors, SizeIs(21));
-}
-
-// A quote behind a backslash does not end the text; one at the very end is none.
-TEST(ChakraGroupsTest, QuotedValuesEndAtTheirQuote) {
-  const auto errors = [](const std::string& values) {
-    return Read({kMetadata + Node(1, 1, Bytes(8, Bytes(1, values)))}).errors;
-  };
-  const std::string_view expected =
-      " node 1: expected a JSON list of groups, with pg_name and ranks";
-  EXPECT_THAT(errors(R"('[{"pg_name": "a", "ranks": [0]}]' more)"), IsEmpty());
-  EXPECT_THAT(errors(R"("[{\"pg_name\": \"a\"}]", "x")"), IsEmpty());
-  EXPECT_THAT(errors(R"('[{"pg_name": "a"}])"), IsEmpty());  // The end of the values is one, too.
-  EXPECT_THAT(errors(R"('[{"pg_name": "a"}]\)"), testing::Not(IsEmpty()));
-  EXPECT_THAT(errors("pg_name"), ElementsAre(expected));
-  EXPECT_THAT(errors(R"([[{"pg_name": "a"}], [{"pg_name": "b"}]])"), testing::Not(IsEmpty()));
 }
 
 // Both limits of the sizes of collectives, and what is the least group that sends.
@@ -883,32 +491,4 @@ TEST(ChakraWireTest, ANodeHasOneMistake) {
               ElementsAre(" node 3: has the id of another node"));
 }
 
-// All ranks of a group perform the same operation of the same size; none is a size of 0, of which a
-// collective has a byte.
-TEST(ChakraJsonTest, CollectivesOfAGroupAreAlike) {
-  EXPECT_THAT(Read({AllReduce(300), AllToAll(300)}, true).errors,
-              ElementsAre("3: node 2: is all-to-all of 300 bytes; the first rank of its group has "
-                          "all-reduce of 300"));
-  const std::string none = "{\"workload_graph\": [{\"Id\": 1, \"NodeType\": 7, \"comm_type\": 0}]}";
-  EXPECT_THAT(Read({none, AllReduce(1)}, true).errors,
-              ElementsAre("3: node 2: is all-reduce of 1 bytes; the first rank of its group has "
-                          "all-reduce of 0"));
-  const ReadTrace read = Read({none, AllReduce(0)}, true);
-  ASSERT_THAT(read.errors, IsEmpty());
-  EXPECT_EQ(read.graph->collectives()[0].operation.bytes, 1);
-}
-
-// Without quotes around them, values are JSON as they stand.
-TEST(ChakraGroupsTest, BackslashesOfPlainValuesAreTheirOwn) {
-  EXPECT_THAT(Read({Declaring(R"([{"pg_name": "a\"b", "ranks": [0]}])", "a\"b")}).errors,
-              IsEmpty());
-}
-
-TEST(ChakraIgnoredTest, RemembersAThousandAttributes) {
-  ChakraIgnored ignored;
-  for (int i = 0; i < 1'500; ++i) ignored.NoteAttribute(std::to_string(i));
-  EXPECT_EQ(ignored.attributes.size(), 1'000u);
-  EXPECT_TRUE(ignored.attributes.contains("999"));
-}
-
-}  // namespace heddle::chakra_test
+}  // namespace heddle::chakra_wire_test
