@@ -23,8 +23,9 @@ inline void ExpectWorkloadLimits(const std::string& kind,
     for (const auto& [name, setting] : all) yaml += ", " + name + ": " + setting;
     return WorkloadErrors(yaml + "}", stage);
   };
-  ExpectTakenAndRefused(limits, mistakes, [](const SettingValues& its, const std::string&) {
-    return "workload." + its.setting + ": ";
+  ExpectTakenAndRefused(limits, mistakes, [](const SettingValues& its, const std::string& value) {
+    const bool is_list = value.starts_with('[');  // The mistake is an element's.
+    return "workload." + its.setting + (is_list ? "[" : ": ");
   });
 }
 
