@@ -2,6 +2,7 @@
 
 #include "transport/transports.h"
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -436,7 +437,7 @@ class UetModel final : public TransportModel {
     if (!settings_.rto) values.emplace_back("rto", FormatQuantity(shared.rto));
     if (!settings_.target) values.emplace_back("target", FormatQuantity(shared.rules.target));
     if (!settings_.window && shared.rules.has_window()) {
-      const auto window = static_cast<int64_t>(shared.greatest_window());
+      const int64_t window = std::llround(shared.greatest_window());
       values.emplace_back("window", FormatQuantity(Bytes{window}));
     }
     if (settings_.loss == UetSettings::Loss::kAuto) {

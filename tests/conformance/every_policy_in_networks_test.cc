@@ -262,8 +262,8 @@ TEST_P(EveryPolicyInNetworksTest, KeepsStateThatDoesNotGrowWithTheFlows) {
 // Sends flows from the first leaf or pod to the last one, while a link there is down for a
 // millisecond, or not. The link is far from where flows begin; routes follow at once or, in the
 // lossless network, late. Returns the share of that link in the bytes that reach the leaf or pod
-// more than two milliseconds after, over three seeds: schemes that move few flows vary.
-double ShareOfALinkThatIsBack(const Case& test, bool fails) {
+// more than two milliseconds after, over several seeds: schemes that move few flows vary.
+double ShareOfALinkThatIsBack(const Case& test, bool fails, int seeds) {
   const auto& [lb, fabric, stack] = test;
   const bool is_tree = fabric.name == kFatTree.name;
   const std::string link = is_tree ? "agg7-core3" : "leaf2-spine2";
@@ -281,7 +281,7 @@ double ShareOfALinkThatIsBack(const Case& test, bool fails) {
   if (stack.name == kLossless.name) rest += "routing: {convergence: 50us}\n";
   double of_link = 0;
   double of_all = 0;
-  for (int seed = 1; seed <= 3; ++seed) {
+  for (int seed = 1; seed <= seeds; ++seed) {
     const std::string yaml = Yaml(fabric, stack, lb, rest) + "seed: " + std::to_string(seed) + "\n";
     const FinishedRun run = RunExperiment(ExperimentFrom(yaml));
     const CsvTable series(run.files.series.at("series_link.csv"));
@@ -295,17 +295,20 @@ double ShareOfALinkThatIsBack(const Case& test, bool fails) {
       if (link.ends_with(node)) of_link += series.Real(row, "wire_bytes");
     }
   }
-  EXPECT_GT(of_all, 3e6);
+  EXPECT_GT(of_all, seeds * 1e6);
   return of_link / of_all;
 }
 
-// A quarter of an even share, or half of what a scheme gives this link anyway.
+// A quarter of an even share over three seeds, or half of what a scheme gives this link anyway.
+// Twice that with one seed decides, too.
 TEST_P(EveryPolicyInNetworksTest, UsesALinkThatIsBack) {
   if (IsRefused()) GTEST_SKIP() << "refused";
-  const double share = ShareOfALinkThatIsBack(GetParam(), true);
   const bool is_tree = std::get<Fabric>(GetParam()).name == kFatTree.name;
-  if (share > (is_tree ? 1.0 / 16 : 1.0 / 12)) return;
-  EXPECT_GT(share, ShareOfALinkThatIsBack(GetParam(), false) / 2);
+  const double quarter = is_tree ? 1.0 / 16 : 1.0 / 12;
+  if (ShareOfALinkThatIsBack(GetParam(), true, 1) > 2 * quarter) return;
+  const double share = ShareOfALinkThatIsBack(GetParam(), true, 3);
+  if (share > quarter) return;
+  EXPECT_GT(share, ShareOfALinkThatIsBack(GetParam(), false, 3) / 2);
 }
 
 // Runs ten times as many packets of the same number of flows. Queues may have to grow, which is

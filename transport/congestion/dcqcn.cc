@@ -5,6 +5,7 @@
 // it.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -88,7 +89,7 @@ class Dcqcn : public RateControl {
 
   AutoValues ValuesOfAuto(const RateState& state) const override {
     const Rates rates = RatesOf(settings_, state.line);
-    const auto rate = [](double bps) { return FormatQuantity(BitRate{static_cast<int64_t>(bps)}); };
+    const auto rate = [](double bps) { return FormatQuantity(BitRate{std::llround(bps)}); };
     AutoValues values;
     const auto add = [&](bool is_set, const char* name, const std::string& value) {
       if (!is_set) values.emplace_back(name, value);

@@ -2,6 +2,7 @@
 // TIMELY (Mittal et al., SIGCOMM 2015): the rate follows the gradient of the round-trip time.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,7 +41,7 @@ class Timely final : public RateControl {
          {std::pair("delta", settings_.delta), std::pair("min_rate", settings_.min_rate)}) {
       if (rate) continue;
       const double bps = OrThousandth(rate, state);
-      values.emplace_back(name, FormatQuantity(BitRate{static_cast<int64_t>(bps)}));
+      values.emplace_back(name, FormatQuantity(BitRate{std::llround(bps)}));
     }
     return values;
   }

@@ -104,7 +104,8 @@ class MatrixReader {
 
   void Fail(const std::string& message) {
     diagnostics_.Error({file_, line_, 1}, "", message);
-    ++mistakes_;
+    if (++mistakes_ < kMostMistakes) return;
+    diagnostics_.Error({file_, line_, 1}, "", "and perhaps more; reading stopped here");
   }
 
   const std::string& file_;

@@ -226,11 +226,14 @@ class GoalParser {
     return true;
   }
 
+  bool EndsHere() {
+    const bool ends =
+        token_.kind == GoalToken::Kind::kLineEnd || Is("}") || token_.kind == GoalToken::Kind::kEnd;
+    return ends || FailExpected("the end of the line");
+  }
+
   bool AddStatement(const Statement& statement) {
-    if (token_.kind != GoalToken::Kind::kLineEnd && !Is("}") &&
-        token_.kind != GoalToken::Kind::kEnd) {
-      return FailExpected("the end of the line");
-    }
+    if (!EndsHere()) return false;
     if (builder_->Add(rank_, statement)) return true;
     errors_.Add(statement.line, "takes longer than 1000 s");
     return false;
@@ -286,7 +289,7 @@ class GoalParser {
     Advance();
     const std::optional<uint32_t> from = Find(before);
     const std::optional<uint32_t> to = Find(after);
-    if (!from || !to) return false;
+    if (!from || !to || !EndsHere()) return false;
     if (at_start) {
       builder_->RequireStart(rank_, *to, *from);
     } else {

@@ -17,6 +17,7 @@ namespace heddle::traffic_matrix_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class TrafficMatrixFileTest : public ::testing::Test {
  protected:
@@ -81,24 +82,28 @@ TEST_F(TrafficMatrixFileTest, AnUnclosedQuoteIsAMistakeOfItsLine) {
   EXPECT_EQ(errors_.front().substr(0, 3), "2: ");
 }
 
-// Twenty of them, however they are spread over rows.
+// Twenty of them, however they are spread over rows; and that reading stopped.
 TEST_F(TrafficMatrixFileTest, ReportsTwentyMistakes) {
-  std::string rows = "0,1\n";
-  for (int i = 0; i < 30; ++i) rows += "5\n";
-  EXPECT_EQ(ErrorsOf(rows).size(), 20u);
+  const auto many = [](const std::string& first, const std::string& row) {
+    std::string rows = first;
+    for (int i = 0; i < 30; ++i) rows += row;
+    return rows;
+  };
+  struct Case {
+    std::string rows;
+    std::string twentieth;
+  };
+  for (const auto& [rows, twentieth] :
+       {Case{many("0,1\n", "5\n"), "21: has 1 cells, the first row 2"},
+        Case{many("0,1\n", "5,x,6\n"), "11: \"x\" is no number of bytes"},
+        Case{many("x,y,z\n", "x,y,z\n"), "7: \"y\" is no number of bytes"},
+        Case{many("1,2\n", "\"a\"b,2\n"), "21: "}}) {
+    ASSERT_EQ(ErrorsOf(rows).size(), 21u) << rows;
+    EXPECT_THAT(errors_[19], StartsWith(twentieth));
+    EXPECT_THAT(errors_[20], HasSubstr(": and perhaps more; reading stopped here"));
+  }
+  ErrorsOf(many("0,1\n", "5\n"));
   EXPECT_EQ(errors_.front(), "2: has 1 cells, the first row 2");
-  EXPECT_EQ(errors_.back(), "21: has 1 cells, the first row 2");
-  rows = "0,1\n";
-  for (int i = 0; i < 30; ++i) rows += "5,x,6\n";  // Two mistakes each.
-  EXPECT_EQ(ErrorsOf(rows).size(), 20u);
-  EXPECT_EQ(errors_.back(), "11: \"x\" is no number of bytes");
-  rows = "x,y,z\n";
-  for (int i = 0; i < 30; ++i) rows += "x,y,z\n";
-  EXPECT_EQ(ErrorsOf(rows).size(), 20u);
-  EXPECT_EQ(errors_.back(), "7: \"y\" is no number of bytes");
-  rows = "1,2\n";
-  for (int i = 0; i < 30; ++i) rows += "\"a\"b,2\n";
-  EXPECT_EQ(ErrorsOf(rows).size(), 20u);
 }
 
 // A square of 2^15 rows has at least 2^31 bytes, twice the largest file that is read (1 GiB), so a

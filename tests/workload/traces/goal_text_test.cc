@@ -469,6 +469,11 @@ TEST(GoalTextTest, GoesOnBehindALineThatCannotBeRead) {
                           "7: no operation of rank 0 is called c"));
 }
 
+TEST(GoalTextTest, ADependencyEndsItsLine) {
+  EXPECT_THAT(ErrorsOfRank("a: calc 1\nb: calc 1\nb requires a calc 5\nb requires a\n"),
+              ElementsAre("5: expected the end of the line, found \"calc\""));
+}
+
 TEST(GoalTextTest, WhatIsNotSaidIsZero) {
   const ReadTrace read =
       Read("num_ranks 2\nrank 0 {\nsend 5b to 1\ncalc 3\n}\nrank 1 {\nrecv 5b from 0 tag 0\n}\n",
