@@ -499,7 +499,7 @@ TEST(GoalTextTest, NothingOfALineIsPassedOver) {
   EXPECT_THAT(ErrorsOfRank("a: calc 1\nc requires a"),
               ElementsAre("4: no operation of rank 0 is called c"));
   EXPECT_THAT(ErrorsOfRank("a: calc 1\nb: calc 1\nb requires a c"),
-              ElementsAre("5: expected calc, send or recv, found \"c\""));
+              ElementsAre("5: expected the end of the line, found \"c\""));
   // Without its brace, a schedule makes no sense.
   EXPECT_THAT(ErrorsOfGoal("num_ranks 1\nrank 0\ncalc x\n}\n"), SizeIs(1));
 }
