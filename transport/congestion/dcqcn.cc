@@ -127,7 +127,9 @@ class PaperDcqcn final : public Dcqcn {
   void OnCnp(RateState& state, Time now) const override {
     Own& own = state.own.As<Own>();
     const double g = settings_.g;
-    own.alpha *= Power(1 - g, (now - own.alpha_since) / alpha_interval_);
+    if (own.alpha_since != kNever) {
+      own.alpha *= Power(1 - g, (now - own.alpha_since) / alpha_interval_);
+    }
     own.target = state.rate;
     state.rate = std::max(state.rate * (1 - own.alpha / 2), own.rates.min);
     own.alpha = (1 - g) * own.alpha + g;
@@ -157,7 +159,7 @@ class PaperDcqcn final : public Dcqcn {
   struct Own {
     double target = 0;
     double alpha = 1;
-    Time alpha_since;  // The last CNP.
+    Time alpha_since = kNever;  // The last CNP. Before the first one, alpha stays 1.
     int64_t timer_steps = 0;
     int64_t byte_steps = 0;
     int64_t bytes = 0;    // Since the last byte step.
