@@ -29,6 +29,7 @@ struct SwitchPlan {
   Queueing queueing;
   std::vector<SharedMemory::Port> shares;  // By port.
   TrimLimits trim = {};  // Of every port, if queueing.trim is on; the reference knows none.
+  bool fifo = false;     // FIFO ports, with the limits in `ports` and no queues in front of them.
 };
 
 // A packet that is received whole at `at` through `in`. It leaves through packet.dst. A kPause is
