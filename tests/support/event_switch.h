@@ -40,6 +40,14 @@ struct Offer {
   Packet packet;
 };
 
+// The link of a port fails or comes up, before anything else of its time. A port loses what it
+// holds and what has not arrived, forgets pauses, and drops what comes while the link is down.
+struct LinkChange {
+  Time at;
+  PortIndex port;
+  bool up;
+};
+
 // Sorts by time, then in-port; the order is kept otherwise.
 void SortOffers(std::vector<Offer>& offers);
 
@@ -64,6 +72,13 @@ class EventPort {
 
   void Enqueue(const Packet& packet, PortIndex in, Time now);
   void SetPaused(uint8_t classes, bool stop, Time now);
+  struct Lost {
+    int64_t on_wire = 0;       // Packets that have left and not arrived.
+    std::vector<Queued> held;  // The packet being sent, and those that wait.
+  };
+  Lost Fail(Time now);
+  void ComeUp() { down_ = false; }
+  bool is_down() const { return down_; }
 
   // The packet whose transmission ends at `now`, if one does.
   std::optional<Queued> Complete(Time now);
@@ -105,6 +120,7 @@ class EventPort {
   std::optional<Queued> sending_;
   // A busy period sends its n-th bit at the exact time, rounded up. It ends when the port has
   // nothing to send, and before a packet of class 0 that finds it at rest.
+  bool down_ = false;
   bool rested_ = true;
   bool begun_ =
       false;  // The first packet of class 0 found the port idle, so that nothing goes before.
@@ -116,7 +132,7 @@ class EventSwitch {
  public:
   explicit EventSwitch(const SwitchPlan& plan);
 
-  void Run(const std::vector<Offer>& sorted);
+  void Run(const std::vector<Offer>& sorted, const std::vector<LinkChange>& changes = {});
 
   std::vector<EventPort>& ports() { return ports_; }
   std::array<int64_t, kDropReasons> drops = {};
@@ -127,10 +143,12 @@ class EventSwitch {
   using Effect = std::pair<PortIndex, Packet>;
   using ByClass = std::array<Time, kClasses>;  // kNever: nothing of that kind is due.
 
+  void Change(const LinkChange& change);
   void Complete(Time now);
   void Arrive(const Offer& offer);
   void Tell(PortIndex in, size_t cls, bool stop, Time now);
   void TryResume(PortIndex in, size_t cls, Time now);
+  void TryResumeAll(Time now);
   void Take(PortIndex port, const Packet& frame, Time now);
   void EndPauses(Time now);
   void AskAgain(Time now);
@@ -143,6 +161,8 @@ class EventSwitch {
   std::multimap<Time, Effect> effects_;  // Ordered by arrival.
   std::vector<ByClass> paused_until_;    // By port.
   std::vector<ByClass> asks_again_;      // By input.
+  std::vector<Time> failed_at_;          // By port.
+  bool looks_again_ = false;             // A link has failed at this instant.
 };
 
 }  // namespace heddle
