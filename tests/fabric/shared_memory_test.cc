@@ -384,8 +384,8 @@ std::vector<SwitchBench::Action> RandomLinkChanges(Rng& rng) {
   return actions;
 }
 
-std::vector<LinkChange> RandomFailures(Rng& rng) {
-  std::vector<LinkChange> changes;
+std::vector<PortChange> RandomFailures(Rng& rng) {
+  std::vector<PortChange> changes;
   std::vector<bool> up(3, true);
   Time at{};
   for (int i = 0; i < 30; ++i) {
@@ -406,9 +406,9 @@ TEST(SharedMemoryTest, SwitchesWhoseLinksFailBehaveAsIfEverythingWereAnEvent) {
     plan.queueing.eager = seed % 4 == 3;
     std::vector<Offer> offers = RandomTrace(
         {.ports = 3, .pausable = 0b1110, .on_grid = seed % 2 == 0, .load = 3, .packets = 300}, rng);
-    const std::vector<LinkChange> changes = RandomFailures(rng);
+    const std::vector<PortChange> changes = RandomFailures(rng);
     std::vector<SwitchBench::Action> actions;
-    for (const LinkChange& change : changes) {
+    for (const PortChange& change : changes) {
       actions.emplace_back(change.at, [change](Switch& node, Time now) {
         change.up ? node.BringUp(change.port) : node.TakeDown(change.port, now);
       });

@@ -226,7 +226,7 @@ TEST(SwitchMemoryTest, CountsPortsQueuesRoutesAndThePolicysState) {
         SwitchOf(TableOf(std::vector<std::vector<PortIndex>>(hosts, {0}), {}), false, state);
     std::vector<QueuedPorts::Port> ports;
     for (FifoPort& port : node->ports())
-      ports.push_back({.out = &port, .queues = {}, .memory = {}});
+      ports.push_back({.out = &port, .queues = {.classes = 0b10, .marking = {}}, .memory = {}});
     if (queues) node->UseQueues({}, ports);
     size_t sum = node->memory_bytes();
     for (FifoPort& port : node->ports()) sum -= port.memory_bytes();

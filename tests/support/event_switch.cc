@@ -205,7 +205,7 @@ EventSwitch::EventSwitch(const SwitchPlan& plan)
   for (const PortSettings& port : plan.ports) ports_.emplace_back(port, plan.queues);
 }
 
-void EventSwitch::Run(const std::vector<Offer>& sorted, const std::vector<LinkChange>& changes) {
+void EventSwitch::Run(const std::vector<Offer>& sorted, const std::vector<PortChange>& changes) {
   size_t next = 0;
   size_t next_change = 0;
   for (;;) {
@@ -233,7 +233,7 @@ void EventSwitch::Run(const std::vector<Offer>& sorted, const std::vector<LinkCh
   }
 }
 
-void EventSwitch::Change(const LinkChange& change) {
+void EventSwitch::Change(const PortChange& change) {
   EventPort& port = ports_[change.port];
   if (change.up) return port.ComeUp();
   const EventPort::Lost lost = port.Fail(change.at);

@@ -42,7 +42,7 @@ struct Offer {
 
 // The link of a port fails or comes up, before anything else of its time. A port loses what it
 // holds and what has not arrived, forgets pauses, and drops what comes while the link is down.
-struct LinkChange {
+struct PortChange {
   Time at;
   PortIndex port;
   bool up;
@@ -132,7 +132,7 @@ class EventSwitch {
  public:
   explicit EventSwitch(const SwitchPlan& plan);
 
-  void Run(const std::vector<Offer>& sorted, const std::vector<LinkChange>& changes = {});
+  void Run(const std::vector<Offer>& sorted, const std::vector<PortChange>& changes = {});
 
   std::vector<EventPort>& ports() { return ports_; }
   std::array<int64_t, kDropReasons> drops = {};
@@ -143,7 +143,7 @@ class EventSwitch {
   using Effect = std::pair<PortIndex, Packet>;
   using ByClass = std::array<Time, kClasses>;  // kNever: nothing of that kind is due.
 
-  void Change(const LinkChange& change);
+  void Change(const PortChange& change);
   void Complete(Time now);
   void Arrive(const Offer& offer);
   void Tell(PortIndex in, size_t cls, bool stop, Time now);
