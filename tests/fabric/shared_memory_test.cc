@@ -384,15 +384,15 @@ std::vector<SwitchBench::Action> RandomLinkChanges(Rng& rng) {
   return actions;
 }
 
+// Links that come up again after 2 to 3.5 us.
 std::vector<PortChange> RandomFailures(Rng& rng) {
   std::vector<PortChange> changes;
-  std::vector<bool> up(3, true);
   Time at{};
-  for (int i = 0; i < 30; ++i) {
-    at += 100_ns * static_cast<int64_t>(1 + rng.Below(60));
+  for (int i = 0; i < 12; ++i) {
+    at += 100_ns * static_cast<int64_t>(40 + rng.Below(60));
     const PortIndex port = static_cast<PortIndex>(rng.Below(3));
-    up[port] = !up[port];
-    changes.push_back({at, port, up[port]});
+    changes.push_back({at, port, false});
+    changes.push_back({at + 100_ns * static_cast<int64_t>(20 + rng.Below(15)), port, true});
   }
   return changes;
 }
@@ -404,8 +404,9 @@ TEST(SharedMemoryTest, SwitchesWhoseLinksFailBehaveAsIfEverythingWereAnEvent) {
   ForEachModel(60, /*stream=*/10, [&](Model model, uint64_t seed, Rng& rng) {
     SwitchPlan plan = RandomPlan(model, rng);
     plan.queueing.eager = seed % 4 == 3;
+    plan.queues.queues_control = true;
     std::vector<Offer> offers = RandomTrace(
-        {.ports = 3, .pausable = 0b1110, .on_grid = seed % 2 == 0, .load = 3, .packets = 300}, rng);
+        {.ports = 3, .pausable = 0b1110, .on_grid = seed % 2 == 0, .load = 4, .packets = 500}, rng);
     const std::vector<PortChange> changes = RandomFailures(rng);
     std::vector<SwitchBench::Action> actions;
     for (const PortChange& change : changes) {
@@ -423,7 +424,7 @@ TEST(SharedMemoryTest, SwitchesWhoseLinksFailBehaveAsIfEverythingWereAnEvent) {
     lost += reference.drops[static_cast<size_t>(DropReason::kLinkDown)];
   });
   EXPECT_GT(lost, 1'000);
-  EXPECT_GT(frames, 300);
+  EXPECT_GT(frames, 100);
 }
 
 TEST(SharedMemoryTest, LinksThatChangeDoTheSameToLateAndEagerPorts) {
