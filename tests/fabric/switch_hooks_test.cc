@@ -11,11 +11,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "fabric/ecmp_hash.h"
 #include "tests/support/printers.h"
 #include "tests/support/switch_bench.h"
 #include "tests/support/traces.h"
@@ -323,7 +325,7 @@ TEST(SwitchHooksTest, AccountForEveryPacketAtQueuedPorts) {
                  .classes = 0b1011,
                  .pausable = static_cast<uint8_t>(rng.Below(2) == 0 ? 0 : 0b1010),
                  .on_grid = rng.Below(2) == 0,
-                 .load = 3,
+                 .load = seed % 3 == 0 ? 0.6 : 3,
                  .packets = 200},
                 rng);
     const Outcome outcome = ExpectAlikeWithAnyHooks(plan, offers);
@@ -338,6 +340,91 @@ TEST(SwitchHooksTest, AccountForEveryPacketAtQueuedPorts) {
   EXPECT_GT(all.trimmed_newest, 100);
   EXPECT_GT(all.header_full, 100);
   EXPECT_GT(all.returned, 50);
+}
+
+// --- ECMP, whose ports the switch chooses itself ---
+
+class Hashing final : public SwitchPolicy {
+ public:
+  explicit Hashing(bool tells) : tells_(tells) {}
+  std::optional<uint64_t> ecmp_salt() const override {
+    return tells_ ? std::optional<uint64_t>(5) : std::nullopt;
+  }
+  Decision OnPacket(SwitchView&, const Packet& packet, PortIndex, const Candidates& c) override {
+    return Decision::Forward(EcmpPort(packet, 5, c.ports));
+  }
+  size_t StateBytes() const override { return 0; }
+
+ private:
+  const bool tells_;
+};
+
+// Hosts 0 and 1 are behind all ports and behind two of them, host 2 behind the last one, and host 3
+// behind none. Now and then a packet has gone in circles.
+TEST(SwitchHooksTest, OfNoneAndASaltLeaveTheChoiceToTheSwitch) {
+  std::array<int64_t, kDropReasons> drops = {};
+  for (uint64_t seed = 0; seed < 24; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng = Rng::Stream(seed, "test", 3);
+    SwitchPlan plan = RandomPlan(rng);
+    plan.fifo = seed % 4 == 0;
+    plan.queueing.eager = false;
+    plan.queueing.pause.response = seed % 8 < 4 ? Duration{0} : 300_ns;
+    std::vector<Offer> offers = TraceOf({.ports = kPorts,
+                                         .classes = 0b1011,
+                                         .pausable = static_cast<uint8_t>(plan.fifo ? 0 : 0b1010),
+                                         .on_grid = seed % 2 == 0,
+                                         .load = seed % 3 == 0 ? 0.8 : 2,
+                                         .packets = 300},
+                                        rng);
+    for (Offer& offer : offers) {
+      if (offer.packet.kind == PacketKind::kPause) continue;
+      offer.packet.tuple_hash = rng.Below(1'000);
+      offer.packet.hops = static_cast<uint8_t>(rng.Below(8) == 0 ? 62 + rng.Below(3) : 0);
+      if (rng.Below(16) == 0) offer.packet.dst = 3;
+    }
+    RoutingTable routes;
+    routes.sets = {{0, 3}, {1, 2}, {2, 1}, {0, 0}};
+    routes.ports = {0, 1, 2};
+    routes.SetSetsOfHosts(std::vector<uint16_t>{0, 1, 2, 3});
+    const auto run = [&](bool tells) {
+      SwitchBench bench(plan, 1_us, std::make_unique<Hashing>(tells));
+      bench.node().SetRoutes(routes);
+      bench.Run(offers);
+      std::vector<std::tuple<PortIndex, Time, uint32_t, uint8_t>> received;
+      for (PortIndex port = 0; port < kPorts; ++port) {
+        for (const Packet& packet : bench.received(port)) {
+          received.emplace_back(port, packet.arrival, packet.seq, packet.hops);
+        }
+      }
+      std::array<int64_t, kDropReasons> lost = {};
+      for (size_t r = 0; r < kDropReasons; ++r) {
+        lost[r] = bench.node().drops(static_cast<DropReason>(r));
+      }
+      std::vector<std::tuple<Time, uint32_t, PortIndex>> notices;
+      for (PortIndex port = 0; port < kPorts; ++port) {
+        for (const DropNotice& n : bench.notices(port)) notices.emplace_back(n.at, n.tx_id, port);
+      }
+      std::ranges::sort(notices);
+      return std::tuple(received, lost, notices, bench.node().asked(), bench.node().consumed());
+    };
+    const auto told = run(true);
+    EXPECT_TRUE(told == run(false));
+    int64_t asked = 0;
+    for (const Offer& offer : offers) {
+      const Packet& packet = offer.packet;
+      const bool is_routed = packet.kind != PacketKind::kPause && packet.hops < kMaxHops;
+      asked += is_routed && packet.dst < 2 ? 1 : 0;
+    }
+    if (plan.queueing.trim.overflow == TrimSettings::Overflow::kDrop) {
+      EXPECT_EQ(std::get<3>(told), asked);
+    }
+    for (size_t r = 0; r < kDropReasons; ++r) drops[r] += std::get<1>(told)[r];
+  }
+  for (const DropReason reason : {DropReason::kTail, DropReason::kThreshold, DropReason::kLoop,
+                                  DropReason::kNoRoute, DropReason::kTrimFull}) {
+    EXPECT_GT(drops[static_cast<size_t>(reason)], 10) << static_cast<int>(reason);
+  }
 }
 
 // A packet that comes while the link is down is dropped, of any class and at any port.

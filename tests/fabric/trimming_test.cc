@@ -155,6 +155,26 @@ TEST(TrimmingTest, TheVictimDecidesWhichPacketsArriveWhole) {
   EXPECT_LT(first_lost[Victim::kNewest], first_lost[Victim::kArriving]);
 }
 
+// The newest packet that waits is cut, however many wait; without one, the packet that arrives. The
+// threshold has room for the packet being sent and those that wait.
+TEST(TrimmingTest, TheNewestIsTheOneThatWaits) {
+  for (const int64_t waiting : {0, 1, 2}) {
+    SwitchPlan plan = PlanOf(1, Settings(Victim::kNewest), false);
+    plan.trim.threshold = kPacket * (waiting + 1);
+    SwitchBench bench(plan);
+    std::vector<Offer> offers = Incast(1, waiting + 2);
+    for (Offer& offer : offers) offer.at = Time{} + 2_us + 1_ns * offer.packet.seq;
+    bench.Run(offers);
+    const TrimTotals& totals = bench.node().queued()->trimming().totals(1);
+    EXPECT_EQ(totals.trimmed, 1);
+    EXPECT_EQ(totals.trimmed_newest, waiting > 0 ? 1 : 0);
+    for (const Packet& packet : bench.received(1)) {
+      const uint32_t cut = static_cast<uint32_t>(waiting > 0 ? waiting : 1);
+      EXPECT_EQ(packet.Has(Packet::kTrimmed), packet.seq == cut);
+    }
+  }
+}
+
 TEST(TrimmingTest, HeadersBeyondTheLimitAreDropped) {
   for (const auto& [packets, some] : {std::pair(7, false), std::pair(20, true)}) {
     SwitchPlan plan = PlanOf(8, Settings(Victim::kArriving), false);

@@ -84,6 +84,7 @@ struct Outcome {
   std::vector<Duration> left;
   int64_t storms = 0;
   int64_t dropped = 0;
+  int64_t held = 0;  // Bytes in the buffer at the end.
 };
 
 Outcome RunStorm(const SwitchPlan& plan, const Storm& storm) {
@@ -105,6 +106,7 @@ Outcome RunStorm(const SwitchPlan& plan, const Storm& storm) {
     outcome.left.push_back(packet.arrival - kDelay - 100_ns - Time{});
   }
   outcome.storms = bench.node().queued()->storms();
+  outcome.held = bench.node().queued()->BytesInMemory(kNever);
   outcome.dropped = bench.node().drops(DropReason::kWatchdog);
   return outcome;
 }
@@ -122,6 +124,7 @@ TEST(WatchdogTest, GivesUpAfterTheDetectionTimeAtAnyPort) {
     EXPECT_TRUE(lost.left.empty());
     EXPECT_EQ(lost.storms, 1);
     EXPECT_EQ(lost.dropped, 1);
+    EXPECT_EQ(lost.held, 0);
   }
 }
 
