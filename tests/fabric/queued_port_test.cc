@@ -626,9 +626,9 @@ TEST(QueuedPortsTest, BecomeEagerAndLateWithTheBytesInTheBuffer) {
   EXPECT_EQ(run(8, 0, 1, {50_us}), Bits{true});
   EXPECT_EQ(run(3, 6, 0, {30_us}), Bits{false});  // 4000 with the one that comes.
   EXPECT_EQ(run(3, 6, 1, {30_us}), Bits{true});
-  // Two are left after 700 us, one after 800 us.
-  EXPECT_EQ(run(9, 0, 0, {690_us, 710_us}), (Bits{true, false}));
-  EXPECT_EQ(run(9, 0, 1, {710_us, 790_us, 810_us}), (Bits{true, true, false}));
+  // A ninth packet is dropped. Two of eight are left after 601 us, one after 701 us.
+  EXPECT_EQ(run(9, 0, 0, {590_us, 610_us}), (Bits{true, false}));
+  EXPECT_EQ(run(8, 0, 1, {610_us, 690_us, 710_us}), (Bits{true, true, false}));
 }
 
 // --- Links that change ---

@@ -330,6 +330,46 @@ TEST(SwitchTest, CountsThePacketsThatItsPolicyDecidesAndTheirPaths) {
   }
 }
 
+// The links of one host are no choice for a policy, which sees one of them. It is the same for all
+// packets of a flow, and each carries a third of 300 flows (sqrt(300 * 2 / 9) = 8.2).
+TEST(SwitchTest, PicksOneOfTheLinksOfAHostByTheFlow) {
+  for (const bool fifo : {false, true}) {
+    SwitchPlan plan = PlanOf(fifo);
+    plan.of_hosts = true;
+    int64_t seen = 0;
+    SwitchBench bench(
+        plan, 1_us,
+        std::make_unique<Looking>([&](SwitchView&, const Packet&, PortIndex, const Candidates& c) {
+          ++seen;
+          EXPECT_EQ(c.ports.size(), 1u);
+          EXPECT_FALSE(c.are_links_of_host);
+          EXPECT_EQ(c.id, 0u);
+          EXPECT_EQ(c.version, 9u);
+        }));
+    bench.node().SetRoutes(TableOf({{1, 2, 3}}, {}));
+    std::vector<Offer> offers;
+    for (uint32_t i = 0; i < 600; ++i) {
+      offers.push_back({Time{} + 1_us * (i + 1), 0, PacketOf(100, 1, 0)});
+      offers.back().packet.tuple_hash = i % 300 / 20;
+      offers.back().packet.entropy = static_cast<uint16_t>(i % 20);
+    }
+    bench.Run(offers);
+    EXPECT_EQ(seen, 600);
+    EXPECT_EQ(bench.node().asked(), 0);
+    std::set<std::pair<uint32_t, uint16_t>> flows;
+    size_t sum = 0;
+    for (const PortIndex port : {PortIndex{1}, PortIndex{2}, PortIndex{3}}) {
+      std::set<std::pair<uint32_t, uint16_t>> its;
+      for (const Packet& p : bench.received(port)) its.emplace(p.tuple_hash, p.entropy);
+      EXPECT_NEAR(static_cast<double>(its.size()), 100, 4 * 8.2);
+      sum += its.size();
+      flows.merge(its);
+    }
+    EXPECT_EQ(sum, 300u);
+    EXPECT_EQ(flows.size(), 300u);
+  }
+}
+
 // --- Hashes ---
 
 // Whatever bit of the tuple or the entropy differs, the hash differs, and so does it at a switch

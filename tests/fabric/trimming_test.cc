@@ -175,6 +175,25 @@ TEST(TrimmingTest, TheNewestIsTheOneThatWaits) {
   }
 }
 
+// Two packets come at once to an idle port with room for one. The first is cut, as the second takes
+// its place, and its header of 64 bytes goes first.
+TEST(TrimmingTest, TheHeaderGoesBeforeThePacketThatTakesItsPlace) {
+  for (const bool eager : {false, true}) {
+    SwitchPlan plan = PlanOf(2, Settings(Victim::kNewest), eager);
+    plan.trim.threshold = kPacket;
+    SwitchBench bench(plan);
+    bench.Run(Incast(2, 1));
+    ASSERT_EQ(bench.received(2).size(), 2u);
+    const Packet& header = bench.received(2)[0];
+    const Packet& whole = bench.received(2)[1];
+    EXPECT_TRUE(header.Has(Packet::kTrimmed));
+    EXPECT_EQ(header.flow, 0u);
+    EXPECT_EQ(header.arrival, Time{} + 2'332_ns + 5'120_ps);
+    EXPECT_EQ(whole.flow, 1u);
+    EXPECT_EQ(whole.arrival, header.arrival + 332_ns);
+  }
+}
+
 TEST(TrimmingTest, HeadersBeyondTheLimitAreDropped) {
   for (const auto& [packets, some] : {std::pair(7, false), std::pair(20, true)}) {
     SwitchPlan plan = PlanOf(8, Settings(Victim::kArriving), false);

@@ -137,6 +137,20 @@ TEST(WatchdogTest, AClassIsStuckIfItIsPausedFor99PercentOfAPoll) {
   EXPECT_EQ(left(10'101_ns), std::vector<Duration>{50_us});
 }
 
+// A pause of 10 us in an earlier poll is none of this one, in which it is paused for 5 us.
+TEST(WatchdogTest, EachPollCountsItsOwnPause) {
+  const Storm storm = {.packets = {26_us}, .pauses = {10_us, 25_us}, .resumes = {20_us}};
+  EXPECT_EQ(RunStorm(WatchedPlan(false), storm).left, std::vector<Duration>{60_us});
+}
+
+// The first poll after the start counts: 99 of 100 us.
+TEST(WatchdogTest, TheFirstPollMayFindAStorm) {
+  SwitchPlan plan = WatchedPlan(false);
+  plan.queueing.watchdog.detect = plan.queueing.watchdog.poll = 100_us;
+  EXPECT_EQ(RunStorm(plan, {.packets = {2_us}, .pauses = {1_us}}).left,
+            std::vector<Duration>{100_us});
+}
+
 // Two polls are 20 us, which is not yet longer than the detection time; so it takes a third.
 TEST(WatchdogTest, CountsFromZeroAfterAPollThatWasNotStuck) {
   SwitchPlan plan = WatchedPlan(false);

@@ -28,8 +28,9 @@ struct SwitchPlan {
   QueueSettings queues;
   Queueing queueing;
   std::vector<SharedMemory::Port> shares;  // By port.
-  TrimLimits trim = {};  // Of every port, if queueing.trim is on; the reference knows none.
-  bool fifo = false;     // FIFO ports, with the limits in `ports` and no queues in front of them.
+  TrimLimits trim = {};   // Of every port, if queueing.trim is on; the reference knows none.
+  bool of_hosts = false;  // The peers are hosts, although there is a policy.
+  bool fifo = false;      // FIFO ports, with the limits in `ports` and no queues in front of them.
 };
 
 // A packet that is received whole at `at` through `in`. It leaves through packet.dst. A kPause is

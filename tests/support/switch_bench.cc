@@ -76,7 +76,7 @@ SwitchBench::SwitchBench(const SwitchPlan& plan, Duration window, SwitchPolicyPt
   std::vector<QueuedPorts::Port> ports;
   for (PortSettings settings : plan.ports) {
     if (!plan.fifo) settings.buffer = settings.mark_above = kUnlimited;
-    FifoPort& out = switch_.AddPort(settings, /*faces_host=*/!has_policy_);
+    FifoPort& out = switch_.AddPort(settings, /*faces_host=*/!has_policy_ || plan.of_hosts);
     ports.push_back({&out, plan.queues, plan.shares[ports.size()], plan.trim});
     peers_.push_back(std::make_unique<Peer>());
     hosts_.push_back(peers_.back().get());
