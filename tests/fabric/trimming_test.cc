@@ -194,6 +194,22 @@ TEST(TrimmingTest, TheHeaderGoesBeforeThePacketThatTakesItsPlace) {
   }
 }
 
+// Two packets fill the port. A third one comes when the first has left, after 332 ns, or before.
+TEST(TrimmingTest, APacketThatHasLeftMakesRoom) {
+  for (const bool eager : {false, true}) {
+    for (const Duration later : {331_ns, 332_ns}) {
+      SwitchPlan plan = PlanOf(1, Settings(Victim::kArriving), eager);
+      plan.trim.threshold = 2 * kPacket;
+      SwitchBench bench(plan);
+      std::vector<Offer> offers = Incast(1, 3);
+      offers[0].at = offers[1].at = Time{} + 2_us;
+      offers[2].at = Time{} + 2_us + later;
+      bench.Run(offers);
+      EXPECT_EQ(SeenAt(bench, 1).whole, later < 332_ns ? 2 : 3);
+    }
+  }
+}
+
 TEST(TrimmingTest, HeadersBeyondTheLimitAreDropped) {
   for (const auto& [packets, some] : {std::pair(7, false), std::pair(20, true)}) {
     SwitchPlan plan = PlanOf(8, Settings(Victim::kArriving), false);

@@ -249,4 +249,36 @@ TEST(OwnPacketTest, WaitsForALowerClassThatComesAtTheSameInstant) {
   EXPECT_EQ(bench.received(1)[1].kind, PacketKind::kControl);
 }
 
+// Sends a packet of the control class to port 1 at the time of a later packet.
+class SendingAtATimer final : public SwitchPolicy {
+ public:
+  Packets asked_about() const override { return Packets::kEvery; }
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex,
+                    const Candidates& candidates) override {
+    if (packet.dst == 0) view.SetTimer(view.now() + 2_us, 0);
+    return Decision::Forward(candidates.ports.front());
+  }
+  void OnTimer(SwitchView& view, uint32_t) override {
+    Packet own;
+    own.kind = PacketKind::kControl;
+    own.bytes = 64;
+    own.dst = 1;
+    view.SendControl(own, 1);
+  }
+  size_t StateBytes() const override { return 0; }
+};
+
+// A timer comes before the port chooses, so the lower class goes first.
+TEST(OwnPacketTest, SentByATimerGoesBeforeAHigherClassOfItsInstant) {
+  SwitchPlan plan = PlanOf(2);
+  plan.queues.classes = 0b110;
+  SwitchBench bench(plan, 1_us, std::make_unique<SendingAtATimer>());
+  bench.node().SetClasses(1, 2);
+  bench.Run({{Time{} + 2_us, 1, PacketOf(125, 2, 0)}, {Time{} + 4_us, 0, PacketOf(1'250, 2, 1)}});
+  ASSERT_EQ(bench.received(1).size(), 2u);
+  EXPECT_EQ(bench.received(1)[0].kind, PacketKind::kControl);
+  EXPECT_EQ(bench.received(1)[0].arrival, Time{} + 4'051'200_ps + kDelay);
+  EXPECT_EQ(bench.received(1)[1].arrival, Time{} + 5'051'200_ps + kDelay);
+}
+
 }  // namespace heddle::wide_switch_test
