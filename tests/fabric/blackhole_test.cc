@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which packets fall into a blackhole, condition by condition.
+// Which packets fall into a blackhole, condition by condition; and which packets a faulty switch
+// drops at all.
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
+#include "fabric/switch.h"
 #include "fabric/switch_faults.h"
 
 namespace heddle::blackhole_test {
@@ -90,6 +93,59 @@ TEST(BlackholeTest, TakesAShareOfThePairs) {
   EXPECT_NEAR(count(first, [&](size_t i) { return first[i] && other[i]; }), 900, 4 * 29);
   const auto reversed = [](size_t i) { return i % 100 * 100 + i / 100; };
   EXPECT_NEAR(count(first, [&](size_t i) { return first[i] && first[reversed(i)]; }), 900, 6 * 29);
+}
+
+// --- All faults of a switch ---
+
+struct Scheme final : SwitchPolicy {
+  Scheme(int& count, bool always) : asked(count), asks_always(always) {}
+  Packets asked_about() const override {
+    return asks_always ? Packets::kEvery : Packets::kWithChoice;
+  }
+  Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {
+    ++asked;
+    return Decision::Forward(c.ports.back());
+  }
+  size_t StateBytes() const override { return 0; }
+  int& asked;
+  const bool asks_always;
+};
+
+// Damage counts before a blackhole, and that before chance. The scheme decides about the rest if it
+// would be asked anyway.
+TEST(SwitchFaultsTest, CountAPacketOnceAndLeaveTheRestToTheScheme) {
+  for (int faults = 0; faults < 16; ++faults) {
+    for (const bool always : {false, true}) {
+      int asked = 0;
+      const RandomLoss none(Rng::Stream(1, "test", 0));
+      SwitchFaults policy(std::make_unique<Scheme>(asked, always),
+                          std::vector<LinkLoss>(3, LinkLoss(none, Rng::Stream(1, "test", 1))),
+                          none);
+      EXPECT_EQ(policy.asked_about(), SwitchPolicy::Packets::kEvery);
+      policy.link((faults & 1) != 0 ? kIn : 1).SetEvery(1);
+      if ((faults & 2) != 0) policy.Open({.to = {true, true, true, false}});
+      if ((faults & 4) != 0) policy.Open({});
+      if ((faults & 8) != 0) policy.drops().Set(1);
+      Switch node(0, 0, 1, std::make_unique<Scheme>(asked, always));
+      node.AddPort({.rate = 10_Gbps, .delay = 1_us, .wire_overhead = 0_B}, true);
+      SwitchView view(node);
+      for (const std::vector<PortIndex>& ports : std::vector<std::vector<PortIndex>>{{4}, {4, 5}}) {
+        asked = 0;
+        const Decision decision =
+            policy.OnPacket(view, From1To3(), kIn, {.id = 0, .version = 0, .ports = ports});
+        const bool lost = (faults & 13) != 0;
+        EXPECT_EQ(decision.kind, lost ? Decision::Kind::kDiscard : Decision::Kind::kForward);
+        EXPECT_EQ(asked, !lost && (always || ports.size() > 1) ? 1 : 0);
+        if (!lost) {
+          EXPECT_EQ(decision.port, ports.back());
+        } else {
+          EXPECT_EQ(decision.reason, (faults & 1) != 0   ? DropReason::kCorrupt
+                                     : (faults & 4) != 0 ? DropReason::kBlackhole
+                                                         : DropReason::kRandom);
+        }
+      }
+    }
+  }
 }
 
 }  // namespace heddle::blackhole_test

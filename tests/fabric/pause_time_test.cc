@@ -72,6 +72,14 @@ TEST(ExpiringPauseTest, LastsFromTheLastFrame) {
   EXPECT_EQ(DepartureBehind({stop, again, resume}, 1'000), Time{} + 55_us);
 }
 
+// A pause that takes effect when a packet comes holds it (the order of events in core/node.h).
+TEST(ExpiringPauseTest, HoldsAPacketOfTheInstantAtWhichItBegins) {
+  const std::vector<Offer> frames = {{Time{} + 48_us, 0, PauseOf(0b10, true)},
+                                     {Time{} + 58_us, 0, PauseOf(0b10, false)}};
+  EXPECT_EQ(DepartureBehind(frames, 0, 2_us), Time{} + 60_us);
+  EXPECT_EQ(DepartureBehind(frames, 0, 2_us + 1_ps), Time{} + 50_us);
+}
+
 // The end of a pause that was lifted does not end the next one.
 TEST(ExpiringPauseTest, IsForgottenWhenItIsLifted) {
   const std::vector<Offer> frames = {{Time{} + 10_us, 0, PauseOf(0b10, true)},

@@ -585,6 +585,52 @@ TEST(QueuedPortsTest, APacketThatHasJustLeftMakesRoom) {
   }
 }
 
+// Ports with little safe space (half of the buffer less a byte, with alpha 1) are always eager.
+TEST(QueuedPortsTest, AreAlwaysEagerIfLittleIsSafe) {
+  for (const int64_t size : {5'998, 6'000, 6'002, 6'004}) {
+    SwitchPlan plan = EqualPorts(2, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
+    plan.queueing.memory = {.model = MemorySettings::Model::kDynamic, .size = size};
+    EXPECT_EQ(SwitchBench(plan).node().queued()->eager(), size / 2 - 1 < 3'000) << size;
+  }
+}
+
+// 8000 bytes are safe. A packet of 1000 bytes leaves port 0 within 100 us, and port 1 within 0.8
+// us. Ports stay late until more than 8000 bytes have come. Then they become eager if more than
+// half of these are in the buffer, and late again when a quarter is.
+TEST(QueuedPortsTest, BecomeEagerAndLateWithTheBytesInTheBuffer) {
+  SwitchPlan plan = EqualPorts(3, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
+  plan.ports[0].rate = 80_Mbps;
+  plan.queueing.memory = {.model = MemorySettings::Model::kDynamic, .size = 16'002};
+  // Packets for port 0 at 1 us, then some for port 1; the last one for port 0 has more bytes.
+  const auto run = [&](int slow, int fast, uint16_t more, std::vector<Duration> at) {
+    std::vector<Offer> offers;
+    for (int i = 0; i < slow; ++i) {
+      const uint16_t bytes = static_cast<uint16_t>(1'000 + (i + 1 == slow ? more : 0));
+      offers.push_back({Time{} + 1_us, 2, PacketOf(bytes, 1, 0)});
+    }
+    for (int i = 0; i < fast; ++i) {
+      offers.push_back({Time{} + 2_us * (i + 2), 2, PacketOf(1'000, 1, 1)});
+    }
+    std::vector<bool> eager;
+    std::vector<SwitchBench::Action> samples;
+    for (const Duration time : at) {
+      samples.emplace_back(Time{} + time,
+                           [&](Switch& node, Time) { eager.push_back(node.queued()->eager()); });
+    }
+    SwitchBench bench(plan);
+    bench.Run(offers, samples);
+    return eager;
+  };
+  using Bits = std::vector<bool>;
+  EXPECT_EQ(run(8, 0, 0, {50_us}), Bits{false});
+  EXPECT_EQ(run(8, 0, 1, {50_us}), Bits{true});
+  EXPECT_EQ(run(3, 6, 0, {30_us}), Bits{false});  // 4000 with the one that comes.
+  EXPECT_EQ(run(3, 6, 1, {30_us}), Bits{true});
+  // A ninth packet is dropped. Two of eight are left after 601 us, one after 701 us.
+  EXPECT_EQ(run(9, 0, 0, {590_us, 610_us}), (Bits{true, false}));
+  EXPECT_EQ(run(8, 0, 1, {610_us, 690_us, 710_us}), (Bits{true, true, false}));
+}
+
 // --- Links that change ---
 
 // Five control packets and then data at 10 Mbps: 125 bytes take 100 us. At 50 us the link becomes a

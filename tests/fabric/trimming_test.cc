@@ -155,6 +155,61 @@ TEST(TrimmingTest, TheVictimDecidesWhichPacketsArriveWhole) {
   EXPECT_LT(first_lost[Victim::kNewest], first_lost[Victim::kArriving]);
 }
 
+// The newest packet that waits is cut, however many wait; without one, the packet that arrives. The
+// threshold has room for the packet being sent and those that wait.
+TEST(TrimmingTest, TheNewestIsTheOneThatWaits) {
+  for (const int64_t waiting : {0, 1, 2}) {
+    SwitchPlan plan = PlanOf(1, Settings(Victim::kNewest), false);
+    plan.trim.threshold = kPacket * (waiting + 1);
+    SwitchBench bench(plan);
+    std::vector<Offer> offers = Incast(1, waiting + 2);
+    for (Offer& offer : offers) offer.at = Time{} + 2_us + 1_ns * offer.packet.seq;
+    bench.Run(offers);
+    const TrimTotals& totals = bench.node().queued()->trimming().totals(1);
+    EXPECT_EQ(totals.trimmed, 1);
+    EXPECT_EQ(totals.trimmed_newest, waiting > 0 ? 1 : 0);
+    for (const Packet& packet : bench.received(1)) {
+      const uint32_t cut = static_cast<uint32_t>(waiting > 0 ? waiting : 1);
+      EXPECT_EQ(packet.Has(Packet::kTrimmed), packet.seq == cut);
+    }
+  }
+}
+
+// Two packets come at once to an idle port with room for one. The first is cut, as the second takes
+// its place, and its header of 64 bytes goes first.
+TEST(TrimmingTest, TheHeaderGoesBeforeThePacketThatTakesItsPlace) {
+  for (const bool eager : {false, true}) {
+    SwitchPlan plan = PlanOf(2, Settings(Victim::kNewest), eager);
+    plan.trim.threshold = kPacket;
+    SwitchBench bench(plan);
+    bench.Run(Incast(2, 1));
+    ASSERT_EQ(bench.received(2).size(), 2u);
+    const Packet& header = bench.received(2)[0];
+    const Packet& whole = bench.received(2)[1];
+    EXPECT_TRUE(header.Has(Packet::kTrimmed));
+    EXPECT_EQ(header.flow, 0u);
+    EXPECT_EQ(header.arrival, Time{} + 2'332_ns + 5'120_ps);
+    EXPECT_EQ(whole.flow, 1u);
+    EXPECT_EQ(whole.arrival, header.arrival + 332_ns);
+  }
+}
+
+// Two packets fill the port. A third one comes when the first has left, after 332 ns, or before.
+TEST(TrimmingTest, APacketThatHasLeftMakesRoom) {
+  for (const bool eager : {false, true}) {
+    for (const Duration later : {331_ns, 332_ns}) {
+      SwitchPlan plan = PlanOf(1, Settings(Victim::kArriving), eager);
+      plan.trim.threshold = 2 * kPacket;
+      SwitchBench bench(plan);
+      std::vector<Offer> offers = Incast(1, 3);
+      offers[0].at = offers[1].at = Time{} + 2_us;
+      offers[2].at = Time{} + 2_us + later;
+      bench.Run(offers);
+      EXPECT_EQ(SeenAt(bench, 1).whole, later < 332_ns ? 2 : 3);
+    }
+  }
+}
+
 TEST(TrimmingTest, HeadersBeyondTheLimitAreDropped) {
   for (const auto& [packets, some] : {std::pair(7, false), std::pair(20, true)}) {
     SwitchPlan plan = PlanOf(8, Settings(Victim::kArriving), false);

@@ -84,6 +84,7 @@ struct Outcome {
   std::vector<Duration> left;
   int64_t storms = 0;
   int64_t dropped = 0;
+  int64_t held = 0;  // Bytes in the buffer at the end.
 };
 
 Outcome RunStorm(const SwitchPlan& plan, const Storm& storm) {
@@ -105,6 +106,7 @@ Outcome RunStorm(const SwitchPlan& plan, const Storm& storm) {
     outcome.left.push_back(packet.arrival - kDelay - 100_ns - Time{});
   }
   outcome.storms = bench.node().queued()->storms();
+  outcome.held = bench.node().queued()->BytesInMemory(kNever);
   outcome.dropped = bench.node().drops(DropReason::kWatchdog);
   return outcome;
 }
@@ -122,6 +124,7 @@ TEST(WatchdogTest, GivesUpAfterTheDetectionTimeAtAnyPort) {
     EXPECT_TRUE(lost.left.empty());
     EXPECT_EQ(lost.storms, 1);
     EXPECT_EQ(lost.dropped, 1);
+    EXPECT_EQ(lost.held, 0);
   }
 }
 
@@ -132,6 +135,20 @@ TEST(WatchdogTest, AClassIsStuckIfItIsPausedFor99PercentOfAPoll) {
   };
   EXPECT_EQ(left(10'100_ns), std::vector<Duration>{40_us});
   EXPECT_EQ(left(10'101_ns), std::vector<Duration>{50_us});
+}
+
+// A pause of 10 us in an earlier poll is none of this one, in which it is paused for 5 us.
+TEST(WatchdogTest, EachPollCountsItsOwnPause) {
+  const Storm storm = {.packets = {26_us}, .pauses = {10_us, 25_us}, .resumes = {20_us}};
+  EXPECT_EQ(RunStorm(WatchedPlan(false), storm).left, std::vector<Duration>{60_us});
+}
+
+// The first poll after the start counts: 99 of 100 us.
+TEST(WatchdogTest, TheFirstPollMayFindAStorm) {
+  SwitchPlan plan = WatchedPlan(false);
+  plan.queueing.watchdog.detect = plan.queueing.watchdog.poll = 100_us;
+  EXPECT_EQ(RunStorm(plan, {.packets = {2_us}, .pauses = {1_us}}).left,
+            std::vector<Duration>{100_us});
 }
 
 // Two polls are 20 us, which is not yet longer than the detection time; so it takes a third.
@@ -230,6 +247,38 @@ TEST(OwnPacketTest, WaitsForALowerClassThatComesAtTheSameInstant) {
   EXPECT_EQ(bench.received(1)[0].kind, PacketKind::kData);
   EXPECT_EQ(bench.received(1)[0].arrival, Time{} + 3_us + kDelay);
   EXPECT_EQ(bench.received(1)[1].kind, PacketKind::kControl);
+}
+
+// Sends a packet of the control class to port 1 at the time of a later packet.
+class SendingAtATimer final : public SwitchPolicy {
+ public:
+  Packets asked_about() const override { return Packets::kEvery; }
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex,
+                    const Candidates& candidates) override {
+    if (packet.dst == 0) view.SetTimer(view.now() + 2_us, 0);
+    return Decision::Forward(candidates.ports.front());
+  }
+  void OnTimer(SwitchView& view, uint32_t) override {
+    Packet own;
+    own.kind = PacketKind::kControl;
+    own.bytes = 64;
+    own.dst = 1;
+    view.SendControl(own, 1);
+  }
+  size_t StateBytes() const override { return 0; }
+};
+
+// A timer comes before the port chooses, so the lower class goes first.
+TEST(OwnPacketTest, SentByATimerGoesBeforeAHigherClassOfItsInstant) {
+  SwitchPlan plan = PlanOf(2);
+  plan.queues.classes = 0b110;
+  SwitchBench bench(plan, 1_us, std::make_unique<SendingAtATimer>());
+  bench.node().SetClasses(1, 2);
+  bench.Run({{Time{} + 2_us, 1, PacketOf(125, 2, 0)}, {Time{} + 4_us, 0, PacketOf(1'250, 2, 1)}});
+  ASSERT_EQ(bench.received(1).size(), 2u);
+  EXPECT_EQ(bench.received(1)[0].kind, PacketKind::kControl);
+  EXPECT_EQ(bench.received(1)[0].arrival, Time{} + 4'051'200_ps + kDelay);
+  EXPECT_EQ(bench.received(1)[1].arrival, Time{} + 5'051'200_ps + kDelay);
 }
 
 }  // namespace heddle::wide_switch_test

@@ -50,6 +50,26 @@ void EventPort::SetPaused(uint8_t classes, bool stop, Time now) {
   if (!sends && !CanSendData() && queues_[0].empty()) rested_ = true;
 }
 
+EventPort::Lost EventPort::Fail(Time now) {
+  Lost lost;
+  if (sending_) {
+    lost.held.push_back(*std::exchange(sending_, std::nullopt));
+    sent.pop_back();
+  }
+  for (; !sent.empty() && sent.back().departure + settings_.delay >= now; sent.pop_back()) {
+    ++lost.on_wire;
+  }
+  for (std::deque<Queued>& queue : queues_) {
+    lost.held.insert(lost.held.end(), queue.begin(), queue.end());
+    queue.clear();
+  }
+  deficit_ = {};
+  paused_ = 0;
+  down_ = rested_ = true;
+  begun_ = false;
+  return lost;
+}
+
 std::optional<EventPort::Queued> EventPort::Complete(Time now) {
   if (end() != now) return std::nullopt;
   const std::optional<Queued> done = std::exchange(sending_, std::nullopt);
@@ -174,7 +194,10 @@ Duration EventPort::Wait(Time now) const {
 // --- The switch ---
 
 EventSwitch::EventSwitch(const SwitchPlan& plan)
-    : plan_(plan), memory_(plan.queueing.memory, plan.shares), pausing_(plan.ports.size()) {
+    : plan_(plan),
+      memory_(plan.queueing.memory, plan.shares),
+      pausing_(plan.ports.size()),
+      failed_at_(plan.ports.size()) {
   ByClass never;
   never.fill(kNever);
   paused_until_.assign(plan.ports.size(), never);
@@ -182,25 +205,47 @@ EventSwitch::EventSwitch(const SwitchPlan& plan)
   for (const PortSettings& port : plan.ports) ports_.emplace_back(port, plan.queues);
 }
 
-void EventSwitch::Run(const std::vector<Offer>& sorted) {
+void EventSwitch::Run(const std::vector<Offer>& sorted, const std::vector<PortChange>& changes) {
   size_t next = 0;
+  size_t next_change = 0;
   for (;;) {
     Time now = next < sorted.size() ? sorted[next].at : kNever;
+    if (next_change < changes.size()) now = std::min(now, changes[next_change].at);
     if (!effects_.empty()) now = std::min(now, effects_.begin()->first);
     for (const EventPort& port : ports_) now = std::min(now, port.end());
     for (const std::vector<ByClass>* times : {&paused_until_, &asks_again_}) {
       for (const ByClass& port : *times) now = std::min(now, *std::ranges::min_element(port));
     }
     if (now == kNever) return;
+    for (; next_change < changes.size() && changes[next_change].at == now; ++next_change) {
+      Change(changes[next_change]);
+    }
     Complete(now);
     for (; next < sorted.size() && sorted[next].at == now; ++next) Arrive(sorted[next]);
     for (; !effects_.empty() && effects_.begin()->first == now; effects_.erase(effects_.begin())) {
-      Take(effects_.begin()->second.first, effects_.begin()->second.second, now);
+      const auto& [port, frame] = effects_.begin()->second;
+      if (now - plan_.queueing.pause.response >= failed_at_[port]) Take(port, frame, now);
     }
     EndPauses(now);
     AskAgain(now);
+    if (std::exchange(looks_again_, false)) TryResumeAll(now);
     for (EventPort& port : ports_) port.Serve(now);
   }
+}
+
+void EventSwitch::Change(const PortChange& change) {
+  EventPort& port = ports_[change.port];
+  if (change.up) return port.ComeUp();
+  const EventPort::Lost lost = port.Fail(change.at);
+  for (const EventPort::Queued& queued : lost.held) {
+    const size_t cls = queued.packet.priority;
+    if (cls != 0) memory_.Release(queued.in, change.port, cls, queued.packet.bytes);
+  }
+  drops[static_cast<size_t>(DropReason::kLinkDown)] += lost.on_wire + std::ssize(lost.held);
+  pausing_[change.port] = {};
+  paused_until_[change.port].fill(kNever);
+  failed_at_[change.port] = change.at;
+  looks_again_ = true;
 }
 
 // A pause lasts for quanta of 512 bits, 802.1Qbb.
@@ -233,7 +278,9 @@ void EventSwitch::EndPauses(Time now) {
 void EventSwitch::AskAgain(Time now) {
   for (size_t in = 0; in < ports_.size(); ++in) {
     for (size_t cls = 0; cls < kClasses; ++cls) {
-      if (asks_again_[in][cls] == now) Tell(static_cast<PortIndex>(in), cls, true, now);
+      if (asks_again_[in][cls] != now) continue;
+      asks_again_[in][cls] = kNever;
+      if (pausing_[in][cls]) Tell(static_cast<PortIndex>(in), cls, true, now);
     }
   }
 }
@@ -248,9 +295,7 @@ void EventSwitch::Complete(Time now) {
       TryResume(done->in, done->packet.priority, now);
       continue;
     }
-    for (size_t in = 0; in < ports_.size(); ++in) {
-      for (size_t cls = 1; cls < kClasses; ++cls) TryResume(static_cast<PortIndex>(in), cls, now);
-    }
+    TryResumeAll(now);
   }
 }
 
@@ -265,6 +310,10 @@ void EventSwitch::Arrive(const Offer& offer) {
     return;
   }
   EventPort& port = ports_[packet.dst];
+  if (port.is_down()) {
+    ++drops[static_cast<size_t>(DropReason::kLinkDown)];
+    return;
+  }
   const size_t cls = packet.priority;
   if (cls == 0) return port.Enqueue(packet, offer.in, offer.at);
   const auto refused =
@@ -286,8 +335,15 @@ void EventSwitch::TryResume(PortIndex in, size_t cls, Time now) {
   if (pausing_[in][cls] && memory_.MayResume(in, cls)) Tell(in, cls, false, now);
 }
 
+void EventSwitch::TryResumeAll(Time now) {
+  for (size_t in = 0; in < ports_.size(); ++in) {
+    for (size_t cls = 1; cls < kClasses; ++cls) TryResume(static_cast<PortIndex>(in), cls, now);
+  }
+}
+
 void EventSwitch::Tell(PortIndex in, size_t cls, bool stop, Time now) {
   pausing_[in][cls] = stop;
+  if (ports_[in].is_down()) return;
   ++frames_sent;
   Packet frame;
   frame.kind = PacketKind::kPause;

@@ -28,7 +28,9 @@ struct SwitchPlan {
   QueueSettings queues;
   Queueing queueing;
   std::vector<SharedMemory::Port> shares;  // By port.
-  TrimLimits trim = {};  // Of every port, if queueing.trim is on; the reference knows none.
+  TrimLimits trim = {};   // Of every port, if queueing.trim is on; the reference knows none.
+  bool of_hosts = false;  // The peers are hosts, although there is a policy.
+  bool fifo = false;      // FIFO ports, with the limits in `ports` and no queues in front of them.
 };
 
 // A packet that is received whole at `at` through `in`. It leaves through packet.dst. A kPause is
@@ -37,6 +39,14 @@ struct Offer {
   Time at;
   PortIndex in;
   Packet packet;
+};
+
+// The link of a port fails or comes up, before anything else of its time. A port loses what it
+// holds and what has not arrived, forgets pauses, and drops what comes while the link is down.
+struct PortChange {
+  Time at;
+  PortIndex port;
+  bool up;
 };
 
 // Sorts by time, then in-port; the order is kept otherwise.
@@ -63,6 +73,13 @@ class EventPort {
 
   void Enqueue(const Packet& packet, PortIndex in, Time now);
   void SetPaused(uint8_t classes, bool stop, Time now);
+  struct Lost {
+    int64_t on_wire = 0;       // Packets that have left and not arrived.
+    std::vector<Queued> held;  // The packet being sent, and those that wait.
+  };
+  Lost Fail(Time now);
+  void ComeUp() { down_ = false; }
+  bool is_down() const { return down_; }
 
   // The packet whose transmission ends at `now`, if one does.
   std::optional<Queued> Complete(Time now);
@@ -104,6 +121,7 @@ class EventPort {
   std::optional<Queued> sending_;
   // A busy period sends its n-th bit at the exact time, rounded up. It ends when the port has
   // nothing to send, and before a packet of class 0 that finds it at rest.
+  bool down_ = false;
   bool rested_ = true;
   bool begun_ =
       false;  // The first packet of class 0 found the port idle, so that nothing goes before.
@@ -115,7 +133,7 @@ class EventSwitch {
  public:
   explicit EventSwitch(const SwitchPlan& plan);
 
-  void Run(const std::vector<Offer>& sorted);
+  void Run(const std::vector<Offer>& sorted, const std::vector<PortChange>& changes = {});
 
   std::vector<EventPort>& ports() { return ports_; }
   std::array<int64_t, kDropReasons> drops = {};
@@ -126,10 +144,12 @@ class EventSwitch {
   using Effect = std::pair<PortIndex, Packet>;
   using ByClass = std::array<Time, kClasses>;  // kNever: nothing of that kind is due.
 
+  void Change(const PortChange& change);
   void Complete(Time now);
   void Arrive(const Offer& offer);
   void Tell(PortIndex in, size_t cls, bool stop, Time now);
   void TryResume(PortIndex in, size_t cls, Time now);
+  void TryResumeAll(Time now);
   void Take(PortIndex port, const Packet& frame, Time now);
   void EndPauses(Time now);
   void AskAgain(Time now);
@@ -142,6 +162,8 @@ class EventSwitch {
   std::multimap<Time, Effect> effects_;  // Ordered by arrival.
   std::vector<ByClass> paused_until_;    // By port.
   std::vector<ByClass> asks_again_;      // By input.
+  std::vector<Time> failed_at_;          // By port.
+  bool looks_again_ = false;             // A link has failed at this instant.
 };
 
 }  // namespace heddle

@@ -75,8 +75,8 @@ SwitchBench::SwitchBench(const SwitchPlan& plan, Duration window, SwitchPolicyPt
   engine_.Add(switch_, engine_.AddGroup());
   std::vector<QueuedPorts::Port> ports;
   for (PortSettings settings : plan.ports) {
-    settings.buffer = settings.mark_above = kUnlimited;
-    FifoPort& out = switch_.AddPort(settings, /*faces_host=*/!has_policy_);
+    if (!plan.fifo) settings.buffer = settings.mark_above = kUnlimited;
+    FifoPort& out = switch_.AddPort(settings, /*faces_host=*/!has_policy_ || plan.of_hosts);
     ports.push_back({&out, plan.queues, plan.shares[ports.size()], plan.trim});
     peers_.push_back(std::make_unique<Peer>());
     hosts_.push_back(peers_.back().get());
@@ -85,7 +85,7 @@ SwitchBench::SwitchBench(const SwitchPlan& plan, Duration window, SwitchPolicyPt
     engine_.Connect(switch_, out.wire(), *peers_.back(), settings.delay);
   }
   engine_.LimitWindow(window);
-  switch_.UseQueues(plan.queueing, ports);
+  if (!plan.fifo) switch_.UseQueues(plan.queueing, ports);
   switch_.SetRoutes(OnePortPerHost(plan.ports.size()));
   switch_.SetHosts(hosts_);
   switch_.Attach();
@@ -100,6 +100,7 @@ void SwitchBench::Run(std::vector<Offer> offers, std::vector<Action> actions, Ti
   }
   Script script(switch_, std::move(actions), end);
   engine_.Run(script);
+  if (switch_.queued() == nullptr) return;
   switch_.queued()->CheckBooks();
   switch_.queued()->CheckTrimmedBytes();
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/engine.h"
+#include "fabric/letters.h"
 #include "fabric/switch.h"
 #include "tests/support/event_switch.h"
 
@@ -41,17 +42,21 @@ class SwitchBench {
   Switch& node() { return switch_; }
   // The packets that left through `port`, by arrival at its peer.
   const std::vector<Packet>& received(PortIndex port) const { return peers_[port]->received; }
+  // What the switch has told the host behind `port` of its packets that were dropped.
+  const std::vector<DropNotice>& notices(PortIndex port) const { return peers_[port]->notices; }
 
  private:
   struct Peer final : Node {
     void Run(const Window& window) override;
     Time Due() const override;
+    void OnLetter(const Letter& letter) override { notices.push_back(letter.Body<DropNotice>()); }
 
     WireTail wire;
     Time last_arrival{-kNever.ps};
     std::vector<Offer> offers;
     size_t next = 0;
     std::vector<Packet> received;
+    std::vector<DropNotice> notices;
   };
 
   Engine engine_;
