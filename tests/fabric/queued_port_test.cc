@@ -260,6 +260,104 @@ TEST(QueuedPortTest, ServedLateBehavesAsIfEverythingWereAnEvent) {
   }
 }
 
+// --- A port whose newest packets are taken back, and that loses classes ---
+
+// While nothing is served, a port is what is enqueued and not taken, with the telemetry and the way
+// that each packet came with.
+TEST(QueuedPortTest, KnowsWhatWaitsWhenPacketsAreTakenBack) {
+  struct Waiting {
+    Packet packet;
+    PortIndex in;
+    uint32_t path;  // Of its telemetry.
+  };
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng = Rng::Stream(seed, "taken", 0);
+    const bool count_packets = seed % 2 == 0;
+    QueueSettings settings = Queues(0b10111, Scheduler::kDeficit, {.above = 1, .all = 1});
+    settings.telemetry = seed % 3 == 0;
+    settings.queues_control = seed % 4 < 2;
+    FifoPort out(Port(10_Gbps, 20_B, count_packets));
+    QueuedPort port(out, settings, Rng::Stream(seed, "marks", 0), 0);
+    std::array<std::vector<Waiting>, kClasses> queues;
+    const size_t lowest = settings.queues_control ? 0 : 1;
+    for (int i = 0; i < 300; ++i) {
+      const size_t cls = std::array<size_t, 4>{lowest, 1, 2, 4}[rng.Below(4)];
+      std::vector<Waiting>& queue = queues[cls];
+      const uint32_t what = rng.Below(40);
+      if (what == 0) {
+        std::vector<uint32_t> lost;
+        const auto note = [&](const Packet& packet, PortIndex) { lost.push_back(packet.seq); };
+        std::vector<uint32_t> expected;
+        for (size_t c = 0; c < kClasses; ++c) {
+          if (seed % 5 != 0 && c != cls) continue;
+          for (const Waiting& waiting : queues[c]) expected.push_back(waiting.packet.seq);
+          queues[c].clear();
+        }
+        seed % 5 == 0 ? port.Clear(note) : port.ClearClass(cls, note);
+        ASSERT_EQ(lost, expected);
+      } else if (what < 16 && !queue.empty()) {
+        const QueuedPort::Taken taken = port.TakeNewest(cls, 300);
+        ASSERT_EQ(taken.packet.seq, queue.back().packet.seq);
+        ASSERT_EQ(taken.packet.hops, queue.back().packet.hops);
+        ASSERT_EQ(taken.packet.taken, queue.back().packet.taken);
+        ASSERT_EQ(taken.in, queue.back().in);
+        ASSERT_EQ(taken.telemetry.path, settings.telemetry ? queue.back().path : 0);
+        queue.pop_back();
+      } else {
+        Packet packet =
+            PacketOf(static_cast<uint16_t>(64 + rng.Below(1'400)), static_cast<uint8_t>(cls));
+        packet.seq = static_cast<uint32_t>(i);
+        packet.hops = static_cast<uint8_t>(rng.Below(9));
+        packet.taken = static_cast<uint16_t>(rng.Below(65'536));
+        Telemetry telemetry;
+        telemetry.path = 1'000 + packet.seq;
+        const bool has_some = rng.Below(2) == 0;
+        queue.push_back(
+            {packet, static_cast<PortIndex>(rng.Below(7)), has_some ? telemetry.path : 0});
+        const Packet& queued =
+            port.Enqueue(packet, has_some ? &telemetry : nullptr, 300, queue.back().in, Time{});
+        ASSERT_EQ(queued.hops, packet.hops + 1);
+        ASSERT_EQ(queued.taken, static_cast<uint16_t>(packet.taken + 300));
+      }
+      int64_t packets = 0;
+      int64_t wire_bytes = 0;
+      int64_t length = 0;
+      unsigned backlogged = 0;
+      for (size_t c = lowest; c < kClasses; ++c) {
+        if (c != 0 && (settings.classes >> c & 1) == 0) continue;
+        int64_t bytes = 0;
+        ASSERT_EQ(port.waiting(c), queues[c].size());
+        for (size_t k = 0; k < queues[c].size(); ++k) {
+          bytes += queues[c][k].packet.bytes;
+          ASSERT_EQ(port.WaitingAt(c, k).seq, queues[c][k].packet.seq);
+          ASSERT_EQ(port.WaitsFrom(c, k), queues[c][k].in);
+        }
+        const int64_t its = std::ssize(queues[c]);
+        ASSERT_EQ(port.WaitingBytes(c), bytes);
+        ASSERT_EQ(port.Length(c, Time{}), count_packets ? its : bytes);
+        ASSERT_EQ(port.QueueAt(c, Time{}).bytes, bytes);
+        ASSERT_EQ(port.QueueAt(c, Time{}).packets, its);
+        packets += its;
+        wire_bytes += bytes + 20 * its;
+        length += c == 0 ? 0 : count_packets ? its : bytes;
+        backlogged |= its > 0 ? 1u << c : 0u;
+        ASSERT_EQ(port.UnsentUpTo(c, Time{}).count, wire_bytes);
+      }
+      ASSERT_EQ(port.waiting(), packets);
+      ASSERT_EQ(port.QueuedPackets(Time{}), packets);
+      ASSERT_EQ(port.Length(Time{}), length);
+      ASSERT_EQ(port.backlogged(), backlogged);
+      ASSERT_EQ(port.QueueingDelay(Time{}), wire_bytes * 800_ps);
+      ASSERT_EQ(port.Unsent(Time{}).count, wire_bytes);
+      ASSERT_EQ(port.NextService(), packets > 0 ? Time{} : kNever);
+      if (!count_packets && settings.queues_control) {
+        ASSERT_EQ(port.ControlBytes(Time{}), port.WaitingBytes(0));
+      }
+    }
+  }
+}
+
 // --- A whole switch, late and eager, against the reference ---
 
 void ExpectAsWithEvents(const SwitchPlan& plan, std::vector<Offer> offers, Duration window) {
