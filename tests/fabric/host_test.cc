@@ -1178,9 +1178,10 @@ class Model {
     Nic& nic = nics_[LinkFor(of, slot)];
     Flow& flow = FlowOf(of, slot);
     flow.since = now_;
-    // With joins at the end, a flow whose packet is leaving waits for that first.
+    // With joins at the end, a transport flow whose packet is leaving waits for that first.
     const auto leaving = leaving_.find({of, slot});
-    const bool waits = its_.at_end && leaving != leaving_.end() && leaving->second > now_;
+    const bool waits = its_.at_end && of == Lane::kTransport && leaving != leaving_.end() &&
+                       leaving->second > now_;
     nic.lanes[static_cast<size_t>(of)].round.insert(
         {waits ? leaving->second : now_, waits || behind, ++number_, slot});
   }

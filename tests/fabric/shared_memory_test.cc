@@ -346,12 +346,12 @@ TEST(SharedMemoryTest, ReservesAreNotSafeForAll) {
   MemorySettings broadcom{.model = Model::kBroadcom,
                           .size = 1'000'000,
                           .alpha = 0.125,
-                          .alpha_in = 0.6,
+                          .alpha_in = 1,
                           .mtu = 1'500,
                           .lossless = 0b1100};
   EXPECT_EQ(SharedMemory::PoolOf(broadcom, ports(1)), 976'000);
   EXPECT_EQ(SharedMemory::PoolOf(broadcom, ports(1, 4'000)), 960'000);
-  EXPECT_EQ(SharedMemory(broadcom, ports(1, 4'000)).SafeBytes(0b1101), 360'000 - 1);
+  EXPECT_EQ(SharedMemory(broadcom, ports(1, 4'000)).SafeBytes(0b1101), 480'000 - 1);
   EXPECT_EQ(SharedMemory(broadcom, ports(1, 4'000)).SafeBytes(0b1111), 976'000 / 9 - 1);
   broadcom.limits_lossless = true;
   EXPECT_EQ(SharedMemory(broadcom, ports(1, 4'000)).SafeBytes(0b1101), 976'000 / 9 - 1);

@@ -27,8 +27,8 @@ struct Noticed {
   friend bool operator==(const Noticed&, const Noticed&) = default;
 };
 
-// Plays 60 changes of four links. At each the news that is due is taken first, as Network does.
-// A change is noticed if nothing about its link was reported until then.
+// Plays 60 changes of four links. At one instant changes come before news, as Network has it.
+// A change is noticed if nothing about its link was reported until then, that instant included.
 void ExpectNews(const RoutingTimes& times, Rng& rng) {
   struct Change {
     Time at;
@@ -48,7 +48,7 @@ void ExpectNews(const RoutingTimes& times, Rng& rng) {
     const Time notice = at + (up ? times.hold_up : times.detect.value_or(Duration{0}));
     const bool lasts =
         std::none_of(changes.begin() + static_cast<int64_t>(i) + 1, changes.end(),
-                     [&](const Change& c) { return c.link == link && c.at < notice; });
+                     [&](const Change& c) { return c.link == link && c.at <= notice; });
     if (lasts) expected.push_back({notice, link, up, at + hold + times.convergence});
   }
   std::ranges::stable_sort(expected, {}, &Noticed::at);
