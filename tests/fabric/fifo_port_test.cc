@@ -361,7 +361,7 @@ class ChangingLink {
 // earlier delay, or from the packet before. Links that fail have rates at which a byte takes whole
 // picoseconds.
 TEST(FifoPortTest, KnowsItsQueueAndItsCountersWhileTheLinkFailsAndChanges) {
-  for (int run = 0; run < 60; ++run) {
+  for (int run = 0; run < 30; ++run) {
     SCOPED_TRACE(run);
     Rng rng = Rng::Stream(static_cast<uint64_t>(run), "channels", 0);
     const bool fails = run % 2 == 0;
