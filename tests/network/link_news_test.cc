@@ -58,7 +58,6 @@ void ExpectNews(const RoutingTimes& times, Rng& rng) {
     while (news.Next() <= until) {
       const Time at = news.Next();
       if (const auto one = news.Take(at)) seen.push_back({at, one->link, one->up, one->routes});
-      ASSERT_TRUE(news.Next() > at || news.Next() == at);
     }
   };
   for (const Change& change : changes) {
