@@ -132,6 +132,12 @@ void ExpectAsWithEvents(const PortSettings& settings, Rng& rng) {
     const QueueLength queue = bench.port().QueueAt(end);
     ASSERT_EQ(settings.count_packets ? queue.packets : queue.bytes, reference.Backlog());
     ASSERT_EQ(bench.port().QueuedPackets(end), reference.Packets());
+    // Where a byte takes whole picoseconds, one that is being sent has not left.
+    if (const int64_t byte = 8'000'000'000'000 / settings.rate.bps;
+        byte * settings.rate.bps == 8'000'000'000'000) {
+      ASSERT_EQ(bench.port().Unsent(end).count,
+                (bench.port().QueueingDelay(end).ps + byte - 1) / byte);
+    }
     // The reference has begun at most one packet that has not left; what waits has not begun.
     ASSERT_EQ(bench.port().SentBy(end), CountersAt(reference, end, settings.wire_overhead));
   });

@@ -33,6 +33,7 @@ using testing::IsEmpty;
 constexpr Duration kLink = 1_us;
 constexpr uint8_t kDataClass = 3;
 constexpr uint8_t kBackgroundClass = 5;
+constexpr uint8_t kControlClass = 1;
 constexpr HostId kOther = 1;
 
 Time At(Duration since_start) { return Time{} + since_start; }
@@ -191,7 +192,7 @@ class Bench {
     transport_ = actor.get();
     host_.SetTransport(std::move(actor));
     host_.SetBackground(&background_, background);
-    host_.SetClasses(kDataClass, 0);
+    host_.SetClasses(kDataClass, kControlClass);
     host_.Attach();
     engine_.Place(1);
   }
@@ -368,6 +369,29 @@ TEST(HostTurnsTest, MayBeginWhenThePacketBeforeHasLeft) {
   }
 }
 
+// B, C and A itself wait while the packet of A leaves; the flow that is pulled does not.
+TEST(HostTurnsTest, WaitingFlowsIncludeTheOneThatComesBack) {
+  for (const bool at_end : {false, true}) {
+    Bench bench;
+    Actor& flows = bench.transport();
+    if (at_end) bench.host().LetFlowsJoinAtEnd();
+    std::vector<size_t> waiting;
+    const auto note = [&] { waiting.push_back(bench.host().Waiting({kOther, 0})); };
+    flows.on_build = note;
+    flows.Schedule(At(1_us), 0, [&] { flows.Offer(0, 2); });
+    flows.Schedule(At(1_us) + 500_ns, 1, [&] {
+      note();
+      flows.Offer(1, 1);
+      flows.Offer(2, 1);
+      note();
+    });
+    bench.Run();
+    // As A leaves, before and after the others come, and at their turns.
+    EXPECT_THAT(waiting, ElementsAre(0u, 1u, 3u, 2u, 1u, 0u));
+    EXPECT_EQ(bench.host().Waiting({kOther, 0}), 0u);
+  }
+}
+
 TEST(HostTurnsTest, AtTheEndOfAPacketComeBeforeThoseOfLaterFlows) {
   Bench bench;
   Actor& flows = bench.transport();
@@ -416,7 +440,7 @@ TEST(HostLanesTest, HaveAClassEachAndControlPacketsTheirOwn) {
   std::map<PacketKind, int> classes;
   for (const Packet& packet : bench.received()) classes[packet.kind] = packet.priority;
   EXPECT_EQ(classes, (std::map<PacketKind, int>{{PacketKind::kData, kDataClass},
-                                                {PacketKind::kAck, 0},
+                                                {PacketKind::kAck, kControlClass},
                                                 {PacketKind::kDatagram, kBackgroundClass}}));
 }
 

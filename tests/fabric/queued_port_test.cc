@@ -531,6 +531,24 @@ TEST(QueuedPortTest, DeficitRoundRobinSharesByQuanta) {
   EXPECT_GT(served[1], 1'000'000);
 }
 
+// Quanta of 1000 bytes. Class 1 sends a packet of 900 and is empty, so that it keeps nothing of its
+// turn: its next packet needs one more turn if it has 1000 bytes, and two if it has 1001.
+TEST(QueuedPortTest, AClassThatRunsEmptyKeepsNothingOfItsTurn) {
+  for (const bool fits : {true, false}) {
+    QueueSettings queues = Queues(0b110, Scheduler::kDeficit);
+    queues.quantum = {0, 1'000, 1'000};
+    LatePort late(Port(10_Gbps), queues);
+    std::vector<Offer> offers = {OfferAt(1_us, 1, 0, 900)};
+    for (uint32_t i = 1; i <= 4; ++i) offers.push_back(OfferAt(1_us, 2, i, 1'000));
+    offers.push_back(OfferAt(2_us, 1, 5, fits ? 1'000 : 1'001));
+    late.Run(offers);
+    std::vector<uint32_t> order;
+    for (const Packet& packet : late.received()) order.push_back(packet.seq);
+    EXPECT_EQ(order, fits ? (std::vector<uint32_t>{0, 1, 5, 2, 3, 4})
+                          : (std::vector<uint32_t>{0, 1, 2, 5, 3, 4}));
+  }
+}
+
 TEST(QueuedPortTest, RoundRobinSharesByPackets) {
   std::vector<Offer> offers;
   for (uint32_t i = 0; i < 300; ++i) {
@@ -706,6 +724,38 @@ TEST(QueuedPortsTest, ARateThatRisesIsNoticedAtOnce) {
 
 std::vector<std::pair<Duration, bool>> ResponsesLateAndEager() {
   return {{Duration{0}, false}, {10_us, false}, {Duration{0}, true}, {10_us, true}};
+}
+
+// The link fails while the first of three packets leaves, in class 1 or class 0.
+TEST(QueuedPortsTest, AFailureLeavesNothingOfAnyQueue) {
+  for (const bool packets : {false, true}) {
+    for (const bool eager : {false, true}) {
+      for (const uint8_t cls : {uint8_t{0}, uint8_t{1}}) {
+        SwitchPlan plan =
+            EqualPorts(2, Port(10_Gbps, 0_B, packets), Queues(0b111, Scheduler::kDeficit));
+        plan.queueing.eager = eager;
+        SwitchBench bench(plan);
+        const auto fail = [](Switch& node, Time now) {
+          QueuedPort& port = (*node.queued())[0];
+          EXPECT_GT(port.QueuedPackets(now), 0);
+          node.TakeDown(0, now);
+          EXPECT_EQ(port.Length(now), 0);
+          EXPECT_EQ(port.QueuedPackets(now), 0);
+          EXPECT_EQ(port.Unsent(now), 0_B);
+          EXPECT_EQ(port.backlogged(), 0u);
+          for (const size_t c : {0u, 1u, 2u}) {
+            EXPECT_EQ(port.QueueAt(c, now).bytes, 0);
+            EXPECT_EQ(port.QueueAt(c, now).packets, 0);
+          }
+        };
+        bench.Run({{Time{} + 1_us, 1, PacketOf(1'250, cls)},
+                   {Time{} + 1_us, 1, PacketOf(1'250, 1)},
+                   {Time{} + 1_us, 1, PacketOf(1'250, 2)}},
+                  {{Time{} + 1'500_ns, fail}});
+        EXPECT_TRUE(bench.received(0).empty());
+      }
+    }
+  }
 }
 
 // A pause frame takes effect a while after its arrival. If the link fails meanwhile it is void: the

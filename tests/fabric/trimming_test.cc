@@ -320,6 +320,7 @@ TEST(TrimmingBooksTest, AHeaderKeepsAllButThePayloadAndIsCounted) {
   EXPECT_EQ(trimming.totals(1).cut_bytes, cut);
   EXPECT_EQ(cut, 2 * (1 + 4'086));
   EXPECT_EQ(trimming.totals(0).trimmed, 0);
+  EXPECT_FALSE(trimming.totals(0).was_down);
   EXPECT_TRUE(trimming.MayCut(whole));
   whole.priority = kClass - 1;
   EXPECT_FALSE(trimming.MayCut(whole));

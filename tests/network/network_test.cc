@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <memory>
 #include <set>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/lab.h"
@@ -43,6 +43,31 @@ TEST(NetworkTest, ListsEveryDirectionOfEveryLinkByNodeAndPort) {
       }
     }
     EXPECT_EQ(network.egresses().size(), index);
+  }
+}
+
+// Hosts name a path and switches follow it; each hop adds its term, at ports of every kind.
+TEST(NetworkTest, PacketsTellThePathThatTheyHaveTaken) {
+  using Ports = NetworkPlan::Ports;
+  for (const Ports ports : {Ports::kCheapest, Ports::kQueued, Ports::kEager}) {
+    for (uint16_t path = 0; path < 4; ++path) {
+      std::set<uint16_t> taken;
+      struct Fixed final : HostPolicy {
+        Fixed(uint16_t its, std::set<uint16_t>* seen) : path(its), taken(seen) {}
+        void OnSend(HostView&, HostFlow&, Packet& packet) override { packet.path = path; }
+        void OnData(HostView&, const Packet& data) override { taken->insert(data.taken); }
+        size_t StateBytes() const override { return 0; }
+        uint16_t path;
+        std::set<uint16_t>* taken;
+      };
+      Lab::Plan plan = FollowingPath(GraphFrom("{kind: fat_tree, k: 4}"), path);
+      plan.host_policy = [&](HostId) { return std::make_unique<Fixed>(path, &taken); };
+      plan.ports = ports;
+      Lab lab(std::move(plan));
+      lab.AddFlow(0, 15, 30'000);
+      lab.Run();
+      EXPECT_EQ(taken, std::set<uint16_t>{path});
+    }
   }
 }
 
