@@ -83,6 +83,17 @@ TEST(LossByCountTest, EveryNthIsCountedFromWhenItIsSet) {
   EXPECT_EQ(first_lost(), 100);
 }
 
+// So a link that begins to lose packets loses the same ones, whenever it begins.
+TEST(LossByShareTest, DrawsNothingWhileTheShareIsZero) {
+  RandomLoss sound(Rng::Stream(1, "share", 0));
+  sound.Set(0);
+  for (int i = 0; i < 7; ++i) EXPECT_FALSE(sound.Strikes());
+  RandomLoss faulty(Rng::Stream(1, "share", 0));
+  sound.Set(0.5);
+  faulty.Set(0.5);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(sound.Strikes(), faulty.Strikes());
+}
+
 // Without further words a burst loses every packet, and lasts for one: the chance to end it is 1.
 TEST(LossInBurstsTest, ByDefaultABurstIsOnePacket) {
   LinkLoss link(RandomLoss(Rng::Stream(1, "share", 0)), Rng::Stream(1, "errors", 0));
