@@ -132,6 +132,12 @@ void ExpectAsWithEvents(const PortSettings& settings, Rng& rng) {
     const QueueLength queue = bench.port().QueueAt(end);
     ASSERT_EQ(settings.count_packets ? queue.packets : queue.bytes, reference.Backlog());
     ASSERT_EQ(bench.port().QueuedPackets(end), reference.Packets());
+    // Where a byte takes whole picoseconds, one that is being sent has not left.
+    if (const int64_t byte = 8'000'000'000'000 / settings.rate.bps;
+        byte * settings.rate.bps == 8'000'000'000'000) {
+      ASSERT_EQ(bench.port().Unsent(end).count,
+                (bench.port().QueueingDelay(end).ps + byte - 1) / byte);
+    }
     // The reference has begun at most one packet that has not left; what waits has not begun.
     ASSERT_EQ(bench.port().SentBy(end), CountersAt(reference, end, settings.wire_overhead));
   });
@@ -241,90 +247,187 @@ TEST(FifoPortTest, AnotherRateSparesThePacketThatIsLeaving) {
   EXPECT_EQ(left, (std::vector<Duration>{100_ns, 1'100_ns, 1'300_ns, 1'500_ns}));
 }
 
-// A link whose rate and delay change now and then, with a record of each departure.
+// A link that fails and whose rate and delay change now and then, with a record of each departure.
 class ChangingLink {
  public:
   explicit ChangingLink(const PortSettings& settings)
-      : rate_(settings.rate), delay_(settings.delay) {}
+      : settings_(settings), rate_(settings.rate), delay_(settings.delay) {}
 
   struct Sent {
     Time start;
     Time departure;
     Time arrival;
-    uint16_t bytes;
+    Packet packet;
   };
-  std::vector<Sent> sent;
+  std::vector<Sent> sent;  // Without those that the link has lost.
+  std::vector<bool> accepted;
+  int64_t marked = 0;
+  int64_t dropped = 0;
+  int64_t dropped_down = 0;
 
-  void Send(Time now, uint16_t bytes) { Append(std::max(now, LastDeparture()), bytes); }
+  void Send(Time now, Packet packet) {
+    const int64_t after = Backlog(now) + SizeOf(packet);
+    accepted.push_back(!down_ && after <= settings_.buffer);
+    if (!accepted.back()) {
+      ++(down_ ? dropped_down : dropped);
+      return;
+    }
+    if (after > settings_.mark_above && packet.Has(Packet::kEct)) {
+      packet.Set(Packet::kCe);
+      ++marked;
+    }
+    Append(now, packet);
+  }
 
-  // Packets that have not begun get the new rate and delay. They overtake nothing.
-  void Change(Time now, BitRate rate, Duration delay) {
+  // Packets that have not begun get the new rate and delay. They overtake nothing. Returns their
+  // starts.
+  std::vector<Time> Change(Time now, BitRate rate, Duration delay) {
     rate_ = rate;
     delay_ = delay;
     const auto first = std::ranges::find_if(sent, [&](const Sent& s) { return s.start >= now; });
     const std::vector<Sent> waiting(first, sent.end());
     sent.erase(first, sent.end());
-    for (const Sent& s : waiting) Append(std::max(now, LastDeparture()), s.bytes);
+    busy_since_ = std::max(now, LastDeparture());
+    bits_ = 0;
+    std::vector<Time> starts;
+    for (const Sent& s : waiting) {
+      Append(now, s.packet);
+      starts.push_back(sent.back().start);
+    }
+    return starts;
   }
 
-  // The link loses all packets that have not arrived.
-  void Fail(Time now) {
+  // The link loses all packets that have not arrived. Returns their sizes. A packet that had left
+  // the port stays in the counters.
+  std::vector<uint16_t> Fail(Time now) {
+    down_ = true;
+    std::vector<uint16_t> lost;
+    for (const Sent& s : sent) {
+      if (s.arrival < now) continue;
+      ++dropped_down;
+      lost.push_back(s.packet.bytes);
+      if (s.departure <= now) gone_.push_back(s);
+    }
     std::erase_if(sent, [&](const Sent& s) { return s.arrival >= now; });
+    return lost;
   }
+  void ComeUp() { down_ = false; }
+  bool down() const { return down_; }
 
   int64_t Packets(Time now) const {
     return std::ranges::count_if(sent, [&](const Sent& s) { return s.departure > now; });
   }
   int64_t Backlog(Time now) const {
-    int64_t bytes = 0;
-    for (const Sent& s : sent) bytes += s.departure > now ? s.bytes : 0;
-    return bytes;
+    int64_t size = 0;
+    for (const Sent& s : sent) size += s.departure > now ? SizeOf(s.packet) : 0;
+    return size;
+  }
+  FifoPort::Counters SentBy(Time now) const {
+    FifoPort::Counters counters;
+    for (const std::vector<Sent>* list : {&sent, &gone_}) {
+      for (const Sent& s : *list) {
+        if (s.start < now) counters.busy_ps += (std::min(s.departure, now) - s.start).ps;
+        if (s.departure > now) continue;
+        ++counters.packets;
+        counters.wire_bytes += s.packet.bytes + settings_.wire_overhead.count;
+        counters.payload_bytes += s.packet.data.payload;
+      }
+    }
+    return counters;
   }
 
  private:
+  int64_t SizeOf(const Packet& packet) const { return settings_.count_packets ? 1 : packet.bytes; }
   Time LastDeparture() const { return sent.empty() ? Time{} : sent.back().departure; }
-  void Append(Time start, uint16_t bytes) {
-    const Time departure = start + SerializationDelay(Bytes{bytes}, rate_);
+
+  // A busy period sends its n-th bit at the exact time, rounded up.
+  void Append(Time now, const Packet& packet) {
+    if (LastDeparture() <= now) {
+      busy_since_ = now;
+      bits_ = 0;
+    }
+    bits_ += (packet.bytes + settings_.wire_overhead.count) * 8;
+    const Wide ps = (Wide{bits_} * kPicosecondsPerSecond + rate_.bps - 1) / rate_.bps;
+    const Time departure = busy_since_ + Duration{static_cast<int64_t>(ps)};
     const Time before = sent.empty() ? Time{} : sent.back().arrival;
-    sent.push_back({start, departure, std::max(before, departure + delay_), bytes});
+    sent.push_back(
+        {std::max(now, LastDeparture()), departure, std::max(before, departure + delay_), packet});
   }
 
+  const PortSettings settings_;
+  std::vector<Sent> gone_;  // Lost after they had left the port.
   BitRate rate_;
   Duration delay_;
+  bool down_ = false;
+  Time busy_since_;
+  int64_t bits_ = 0;  // The bits of this busy period at this rate.
 };
 
 // The port keeps no departures: it finds them from arrivals, also where those follow from an
-// earlier delay, or from the packet before.
-TEST(FifoPortTest, KnowsItsQueueWhileTheRateAndTheDelayChange) {
-  Rng rng = Rng::Stream(1, "channels", 0);
+// earlier delay, or from the packet before. Links that fail have rates at which a byte takes whole
+// picoseconds.
+TEST(FifoPortTest, KnowsItsQueueAndItsCountersWhileTheLinkFailsAndChanges) {
   for (int run = 0; run < 30; ++run) {
-    const PortSettings settings{.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 0_B};
+    SCOPED_TRACE(run);
+    Rng rng = Rng::Stream(static_cast<uint64_t>(run), "channels", 0);
+    const bool fails = run % 2 == 0;
+    const bool packets = run % 3 == 0;
+    PortSettings settings{
+        .rate = 10_Gbps, .delay = kDelay, .wire_overhead = 20_B, .count_packets = packets};
+    if (run % 5 != 0) settings.buffer = packets ? 30 : 30'000;
+    if (run % 5 > 1) settings.mark_above = packets ? 10 : 9'000;
     const std::vector<PortBench::Offer> offers = RandomOffers(rng, settings);
     PortBench bench(settings);
+    FifoPort& port = bench.port();
     ChangingLink link(settings);
     size_t next = 0;
     bench.Run(offers, [&](Time end) {
       for (; next < offers.size() && offers[next].at < end; ++next) {
-        link.Send(offers[next].at, offers[next].packet.bytes);
+        link.Send(offers[next].at, offers[next].packet);
       }
       if (rng.Below(2) == 0) {
-        ASSERT_EQ(bench.port().QueuedPackets(end), link.Packets(end));
-        ASSERT_EQ(bench.port().Backlog(end), link.Backlog(end));
+        ASSERT_EQ(port.QueuedPackets(end), link.Packets(end));
+        ASSERT_EQ(port.Backlog(end), link.Backlog(end));
+        ASSERT_EQ(port.SentBy(end), link.SentBy(end));
+        // All that has been put on the wire, whether it has left or not.
+        ASSERT_EQ(port.Committed(), link.SentBy(kNever));
+        const FifoPort::Counters all = link.SentBy(kNever);
+        ASSERT_EQ(port.CommittedBytes(), all.wire_bytes - 20 * all.packets);
       }
-      if (rng.Below(20) == 0) {
-        bench.port().GoDown(end, [](const Packet&) {});
-        bench.port().GoUp();
-        link.Fail(end);
+      if (fails && link.down()) {
+        link.ComeUp();
+        port.GoUp();
+      } else if (fails && rng.Below(20) == 0) {
+        std::vector<uint16_t> lost;
+        port.GoDown(end, [&](const Packet& packet) { lost.push_back(packet.bytes); });
+        ASSERT_EQ(lost, link.Fail(end));
+        ASSERT_EQ(port.QueueAt(end).packets, 0);
+        ASSERT_EQ(port.QueueingDelay(end), Duration{0});
       }
+      ASSERT_EQ(port.is_down(), link.down());
       if (rng.Below(4) != 0) return;
-      const BitRate rate = std::vector<BitRate>{5_Gbps, 10_Gbps, 40_Gbps}[rng.Below(3)];
+      // The busy time of a packet that is cut off is counted at the present rate, so that of such
+      // links does not change while a packet is leaving.
+      BitRate rate = port.rate();
+      if (!fails || link.Packets(end) == 0) {
+        rate = std::vector{5_Gbps, 10_Gbps, 40_Gbps, fails ? 20_Gbps : 7_Gbps}[rng.Below(4)];
+      }
       const Duration delay = kDelay + int64_t{rng.Below(5)} * 700_ns;
-      bench.port().SetChannel(end, rate, delay, [](uint64_t, Time) {});
-      link.Change(end, rate, delay);
+      std::vector<Time> starts;
+      port.SetChannel(end, rate, delay, [&](uint64_t, Time start) { starts.push_back(start); });
+      ASSERT_EQ(starts, link.Change(end, rate, delay));
+      ASSERT_EQ(port.rate(), rate);
+      ASSERT_EQ(port.delay(), delay);
     });
+    if (HasFatalFailure()) return;
+    ASSERT_EQ(bench.accepted(), link.accepted);
+    ASSERT_EQ(port.marked(), link.marked);
+    ASSERT_EQ(port.dropped(), link.dropped);
+    ASSERT_EQ(port.dropped_down(), link.dropped_down);
     ASSERT_EQ(bench.received().size(), link.sent.size());
     for (size_t i = 0; i < link.sent.size(); ++i) {
       ASSERT_EQ(bench.received()[i].arrival, link.sent[i].arrival) << "packet " << i;
+      ASSERT_EQ(bench.received()[i].flags, link.sent[i].packet.flags) << "packet " << i;
     }
   }
 }

@@ -260,6 +260,107 @@ TEST(QueuedPortTest, ServedLateBehavesAsIfEverythingWereAnEvent) {
   }
 }
 
+// --- A port whose newest packets are taken back, and that loses classes ---
+
+// While nothing is served, a port is what is enqueued and not taken, with the telemetry and the way
+// that each packet came with.
+TEST(QueuedPortTest, KnowsWhatWaitsWhenPacketsAreTakenBack) {
+  struct Waiting {
+    Packet packet;
+    PortIndex in;
+    uint32_t path;  // Of its telemetry.
+  };
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng = Rng::Stream(seed, "taken", 0);
+    const bool count_packets = seed % 2 == 0;
+    const BitRate rate = seed % 5 < 3 ? 10_Gbps : 7_Gbps;
+    // Class 0 may queue without being one of the classes.
+    const uint8_t classes = seed % 8 < 4 ? 0b10111 : 0b10110;
+    QueueSettings settings = Queues(classes, Scheduler::kDeficit, {.above = 1, .all = 1});
+    settings.telemetry = seed % 3 == 0;
+    settings.queues_control = seed % 4 < 2;
+    FifoPort out(Port(rate, 20_B, count_packets));
+    QueuedPort port(out, settings, Rng::Stream(seed, "marks", 0), 0);
+    std::array<std::vector<Waiting>, kClasses> queues;
+    const size_t lowest = settings.queues_control ? 0 : 1;
+    for (int i = 0; i < 300; ++i) {
+      const size_t cls = std::array<size_t, 4>{lowest, 1, 2, 4}[rng.Below(4)];
+      std::vector<Waiting>& queue = queues[cls];
+      const uint32_t what = rng.Below(40);
+      if (what == 0) {
+        std::vector<uint32_t> lost;
+        const auto note = [&](const Packet& packet, PortIndex) { lost.push_back(packet.seq); };
+        std::vector<uint32_t> expected;
+        for (size_t c = 0; c < kClasses; ++c) {
+          if (seed % 5 != 0 && c != cls) continue;
+          for (const Waiting& waiting : queues[c]) expected.push_back(waiting.packet.seq);
+          queues[c].clear();
+        }
+        seed % 5 == 0 ? port.Clear(note) : port.ClearClass(cls, note);
+        ASSERT_EQ(lost, expected);
+      } else if (what < 16 && !queue.empty()) {
+        const QueuedPort::Taken taken = port.TakeNewest(cls, 300);
+        ASSERT_EQ(taken.packet.seq, queue.back().packet.seq);
+        ASSERT_EQ(taken.packet.hops, queue.back().packet.hops);
+        ASSERT_EQ(taken.packet.taken, queue.back().packet.taken);
+        ASSERT_EQ(taken.in, queue.back().in);
+        ASSERT_EQ(taken.telemetry.path, settings.telemetry ? queue.back().path : 0);
+        queue.pop_back();
+      } else {
+        Packet packet =
+            PacketOf(static_cast<uint16_t>(64 + rng.Below(1'400)), static_cast<uint8_t>(cls));
+        packet.seq = static_cast<uint32_t>(i);
+        packet.hops = static_cast<uint8_t>(rng.Below(9));
+        packet.taken = static_cast<uint16_t>(rng.Below(65'536));
+        Telemetry telemetry;
+        telemetry.path = 1'000 + packet.seq;
+        const bool has_some = rng.Below(2) == 0;
+        queue.push_back(
+            {packet, static_cast<PortIndex>(rng.Below(7)), has_some ? telemetry.path : 0});
+        const Packet& queued =
+            port.Enqueue(packet, has_some ? &telemetry : nullptr, 300, queue.back().in, Time{});
+        ASSERT_EQ(queued.hops, packet.hops + 1);
+        ASSERT_EQ(queued.taken, static_cast<uint16_t>(packet.taken + 300));
+      }
+      int64_t packets = 0;
+      int64_t wire_bytes = 0;
+      int64_t length = 0;
+      unsigned backlogged = 0;
+      for (size_t c = lowest; c < kClasses; ++c) {
+        if (c != 0 && (settings.classes >> c & 1) == 0) continue;
+        int64_t bytes = 0;
+        ASSERT_EQ(port.waiting(c), queues[c].size());
+        for (size_t k = 0; k < queues[c].size(); ++k) {
+          bytes += queues[c][k].packet.bytes;
+          ASSERT_EQ(port.WaitingAt(c, k).seq, queues[c][k].packet.seq);
+          ASSERT_EQ(port.WaitsFrom(c, k), queues[c][k].in);
+        }
+        const int64_t its = std::ssize(queues[c]);
+        ASSERT_EQ(port.WaitingBytes(c), bytes);
+        ASSERT_EQ(port.Length(c, Time{}), count_packets ? its : bytes);
+        ASSERT_EQ(port.QueueAt(c, Time{}).bytes, bytes);
+        ASSERT_EQ(port.QueueAt(c, Time{}).packets, its);
+        packets += its;
+        wire_bytes += bytes + 20 * its;
+        length += c == 0 ? 0 : count_packets ? its : bytes;
+        backlogged |= its > 0 ? 1u << c : 0u;
+        ASSERT_EQ(port.UnsentUpTo(c, Time{}).count, wire_bytes);
+      }
+      ASSERT_EQ(port.waiting(), packets);
+      ASSERT_EQ(port.QueuedPackets(Time{}), packets);
+      ASSERT_EQ(port.Length(Time{}), length);
+      ASSERT_EQ(port.backlogged(), backlogged);
+      ASSERT_EQ(port.QueueingDelay(Time{}), SerializationDelay(Bytes{wire_bytes}, rate));
+      ASSERT_EQ(port.Unsent(Time{}).count, wire_bytes);
+      ASSERT_EQ(port.NextService(), packets > 0 ? Time{} : kNever);
+      if (!count_packets) {
+        ASSERT_EQ(port.ControlBytes(Time{}), settings.queues_control ? port.WaitingBytes(0) : 0);
+      }
+    }
+  }
+}
+
 // --- A whole switch, late and eager, against the reference ---
 
 void ExpectAsWithEvents(const SwitchPlan& plan, std::vector<Offer> offers, Duration window) {
@@ -431,6 +532,24 @@ TEST(QueuedPortTest, DeficitRoundRobinSharesByQuanta) {
     }
   }
   EXPECT_GT(served[1], 1'000'000);
+}
+
+// Quanta of 1000 bytes. Class 1 sends a packet of 900 and is empty, so that it keeps nothing of its
+// turn: its next packet needs one more turn if it has 1000 bytes, and two if it has 1001.
+TEST(QueuedPortTest, AClassThatRunsEmptyKeepsNothingOfItsTurn) {
+  for (const bool fits : {true, false}) {
+    QueueSettings queues = Queues(0b110, Scheduler::kDeficit);
+    queues.quantum = {0, 1'000, 1'000};
+    LatePort late(Port(10_Gbps), queues);
+    std::vector<Offer> offers = {OfferAt(1_us, 1, 0, 900)};
+    for (uint32_t i = 1; i <= 4; ++i) offers.push_back(OfferAt(1_us, 2, i, 1'000));
+    offers.push_back(OfferAt(2_us, 1, 5, fits ? 1'000 : 1'001));
+    late.Run(offers);
+    std::vector<uint32_t> order;
+    for (const Packet& packet : late.received()) order.push_back(packet.seq);
+    EXPECT_EQ(order, fits ? (std::vector<uint32_t>{0, 1, 5, 2, 3, 4})
+                          : (std::vector<uint32_t>{0, 1, 2, 5, 3, 4}));
+  }
 }
 
 TEST(QueuedPortTest, RoundRobinSharesByPackets) {
@@ -654,6 +773,38 @@ TEST(QueuedPortsTest, ARateThatRisesIsNoticedAtOnce) {
 
 std::vector<std::pair<Duration, bool>> ResponsesLateAndEager() {
   return {{Duration{0}, false}, {10_us, false}, {Duration{0}, true}, {10_us, true}};
+}
+
+// The link fails while the first of three packets leaves, in class 1 or class 0.
+TEST(QueuedPortsTest, AFailureLeavesNothingOfAnyQueue) {
+  for (const bool packets : {false, true}) {
+    for (const bool eager : {false, true}) {
+      for (const uint8_t cls : {uint8_t{0}, uint8_t{1}}) {
+        SwitchPlan plan =
+            EqualPorts(2, Port(10_Gbps, 0_B, packets), Queues(0b111, Scheduler::kDeficit));
+        plan.queueing.eager = eager;
+        SwitchBench bench(plan);
+        const auto fail = [](Switch& node, Time now) {
+          QueuedPort& port = (*node.queued())[0];
+          EXPECT_GT(port.QueuedPackets(now), 0);
+          node.TakeDown(0, now);
+          EXPECT_EQ(port.Length(now), 0);
+          EXPECT_EQ(port.QueuedPackets(now), 0);
+          EXPECT_EQ(port.Unsent(now), 0_B);
+          EXPECT_EQ(port.backlogged(), 0u);
+          for (const size_t c : {0u, 1u, 2u}) {
+            EXPECT_EQ(port.QueueAt(c, now).bytes, 0);
+            EXPECT_EQ(port.QueueAt(c, now).packets, 0);
+          }
+        };
+        bench.Run({{Time{} + 1_us, 1, PacketOf(1'250, cls)},
+                   {Time{} + 1_us, 1, PacketOf(1'250, 1)},
+                   {Time{} + 1_us, 1, PacketOf(1'250, 2)}},
+                  {{Time{} + 1'500_ns, fail}});
+        EXPECT_TRUE(bench.received(0).empty());
+      }
+    }
+  }
 }
 
 // A pause frame takes effect a while after its arrival. If the link fails meanwhile it is void: the

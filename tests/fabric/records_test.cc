@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fabric/flow.h"
+#include "fabric/pause_log.h"
 #include "fabric/pause_meter.h"
 #include "fabric/reordering.h"
 #include "fabric/resequencing.h"
@@ -90,6 +91,39 @@ TEST(PauseMeterTest, AddsUpPausedAndBlockedTime) {
   EXPECT_EQ(totals.resumes, 6);
   EXPECT_EQ(totals.pauses_sent, 4);
   EXPECT_EQ(totals.resumes_sent, 2);
+}
+
+// Classes 2 and 3 of port 1 are paused; 3 waits from 15 us on, and then until its pause ends. Class
+// 0 of port 0 is paused at the end.
+TEST(PauseLogTest, HasEachPauseByClassAndThoseUnderWay) {
+  PauseLog log(2);
+  const auto at = [](int64_t us) { return Time{} + us * 1_us; };
+  log.Set(1, 0b1100, 0b0001, at(10));
+  log.Set(1, 0b1100, 0b1000, at(15));
+  log.Set(1, 0b1000, 0b0000, at(17));
+  log.Set(0, 0b0001, 0b0001, at(18));
+  const auto text = [](const std::vector<PauseInterval>& pauses) {
+    std::vector<std::vector<int64_t>> all;
+    for (const PauseInterval& p : pauses) {
+      all.push_back(
+          {p.port, p.cls, p.start.ps / 1'000'000, p.end.ps / 1'000'000, p.blocked.ps / 1'000'000});
+    }
+    return all;
+  };
+  using All = std::vector<std::vector<int64_t>>;
+  EXPECT_EQ(text(log.ended()), (All{{1, 2, 10, 17, 0}}));
+  std::vector<PauseInterval> open;
+  log.AddOpen(at(20), open);
+  EXPECT_EQ(text(open), (All{{0, 0, 18, 20, 2}, {1, 3, 10, 20, 5}}));
+  log.AddOpen(at(21), open);  // Reading changes nothing.
+  EXPECT_EQ(text(open),
+            (All{{0, 0, 18, 20, 2}, {1, 3, 10, 20, 5}, {0, 0, 18, 21, 3}, {1, 3, 10, 21, 6}}));
+  log.Set(1, 0, 0b1111, at(22));
+  log.Set(0, 0, 0, at(23));
+  EXPECT_EQ(text(log.ended()), (All{{1, 2, 10, 17, 0}, {1, 3, 10, 22, 7}, {0, 0, 18, 23, 5}}));
+  open.clear();
+  log.AddOpen(at(30), open);
+  EXPECT_TRUE(open.empty());
 }
 
 std::vector<int64_t> CountsOf(const ResequencingStats& s) {

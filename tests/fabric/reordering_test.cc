@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <tuple>
@@ -41,8 +42,10 @@ std::optional<Reordered> ByDefinition(const std::vector<Arrival>& arrivals, size
   return std::nullopt;
 }
 
+// The same tracker serves one flow after the other.
 void ExpectByDefinition(const std::vector<Arrival>& arrivals) {
-  ReorderingTracker tracker;
+  static ReorderingTracker tracker;
+  tracker.Reset();
   for (size_t i = 0; i < arrivals.size(); ++i) {
     const auto seen = tracker.OnArrival(arrivals[i].number, arrivals[i].at);
     const auto expected = ByDefinition(arrivals, i);
@@ -147,6 +150,76 @@ TEST(ReorderingTest, APacketBehindEarlierOnesHasDegreeZero) {
   EXPECT_EQ(stats.extent.count(), 3);
   EXPECT_EQ(stats.degree1, 1);
   EXPECT_EQ(stats.degree2 + stats.degree3_plus, 0);
+}
+
+// Packets that come 4094 to 4098 arrivals late, or anything, among `lost` of 1000 that never come.
+// The extent ends at the window of 4096 arrivals. How late a packet beyond it is may be forgotten,
+// if there are more than 64 holes, but it is at least as late as the window.
+void ExpectLongDelays(uint64_t seed, uint32_t lost, bool few_holes, ReorderingTracker& tracker) {
+  Rng rng = Rng::Stream(seed, "long delays", 0);
+  std::multimap<int64_t, uint32_t> late;  // By the arrival that it is to be.
+  std::vector<int64_t> opened(40'000, -1);
+  std::vector<Arrival> arrivals;
+  uint32_t next = 0;
+  int64_t next_late = 0;
+  int delayed = 0;
+  Time now;
+  const auto arrive = [&](uint32_t number) {
+    const int64_t index = std::ssize(arrivals);
+    now += Duration{1 + rng.Below(9)};
+    arrivals.push_back({number, now});
+    const auto seen = tracker.OnArrival(number, now);
+    ASSERT_EQ(seen.has_value(), opened[number] >= 0);
+    if (!seen) return;
+    ++delayed;
+    const int64_t extent = index - opened[number];
+    ASSERT_EQ(seen->extent, std::min<int64_t>(extent, 4'096));
+    const Duration real = now - arrivals[static_cast<size_t>(opened[number])].at;
+    if (extent <= 4'096 || few_holes) {
+      ASSERT_EQ(seen->late, real);
+    } else {
+      ASSERT_LE(seen->late, real);
+      ASSERT_GE(seen->late, now - arrivals[static_cast<size_t>(index - 4'096)].at);
+    }
+    int32_t degree = 0;
+    for (size_t k = arrivals.size() - 1; k-- > 0 && arrivals[k].number > number && degree < 64;) {
+      ++degree;
+    }
+    ASSERT_EQ(seen->degree, degree);
+  };
+  while (next < 30'000 && !testing::Test::HasFatalFailure()) {
+    const int64_t index = std::ssize(arrivals);
+    if (!late.empty() && late.begin()->first <= index) {
+      const uint32_t number = late.begin()->second;
+      late.erase(late.begin());
+      arrive(number);
+      continue;
+    }
+    const uint32_t first = next;
+    while (rng.Below(1'000) < lost) ++next;
+    if (index >= next_late) {
+      // It opens a hole at the next arrival, and comes so many arrivals later. The holes of those
+      // beyond the window stay.
+      next_late = index + (few_holes ? 600 : 40);
+      const uint32_t distance = rng.Below(4) == 0 ? rng.Below(9'000) + 1 : 4'094 + rng.Below(5);
+      late.emplace(index + distance, next++);
+    }
+    for (uint32_t n = first; n < next; ++n) opened[n] = index;
+    arrive(next++);
+  }
+  EXPECT_GT(delayed, few_holes ? 30 : 300);
+}
+
+TEST(ReorderingTest, AgreesWithTheDefinitionUpToTheWindow) {
+  ReorderingTracker tracker;
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    for (const bool few_holes : {true, false}) {
+      SCOPED_TRACE(testing::Message() << seed << ", " << few_holes);
+      tracker.Reset();
+      ExpectLongDelays(seed, few_holes ? 0 : 30, few_holes, tracker);
+      if (HasFatalFailure()) return;
+    }
+  }
 }
 
 TEST(ReorderingTest, ForgetsTheHolesOfPacketsLostLongAgo) {

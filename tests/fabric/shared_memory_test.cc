@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "fabric/input_share.h"
 #include "tests/support/literal_memory.h"
 #include "tests/support/switch_bench.h"
 #include "tests/support/traces.h"
@@ -36,7 +37,21 @@ struct Held {
 struct Rig {
   MemorySettings settings;
   std::vector<SharedMemory::Port> ports;
+  bool is_round = false;
 };
+
+int64_t RoundTo(int64_t bytes, int64_t unit) { return bytes / unit * unit; }
+// All sizes are multiples of 500, so that packets of such sizes meet limits to the byte.
+void MakeRound(Rig& rig) {
+  rig.is_round = true;
+  rig.settings.size = RoundTo(rig.settings.size, 16'000);
+  rig.settings.mtu = 1'000;
+  rig.settings.resume_offset = 500;
+  for (SharedMemory::Port& port : rig.ports) {
+    for (int64_t* bytes : {&port.buffer, &port.headroom}) *bytes = RoundTo(*bytes, 1'000);
+    if (port.xoff != kUnlimited) port.xoff = RoundTo(port.xoff, 500);
+  }
+}
 
 // Small enough for every limit to bind, with some classes lossless and some not.
 Rig RandomRig(Model model, Rng& rng) {
@@ -60,6 +75,7 @@ Rig RandomRig(Model model, Rng& rng) {
                          .faster = static_cast<double>(1 + rng.Below(4))});
   }
   rig.settings.limits_lossless = model == Model::kBroadcom && rng.Below(2) == 0;
+  if (rng.Below(2) == 0) MakeRound(rig);
   return rig;
 }
 
@@ -157,10 +173,13 @@ class Comparison {
     ASSERT_EQ(memory_.used(), used);
     memory_.CheckBooks();
     ExpectEachInputHoldsWhatItSent();
+    bool uses_headroom = false;
     for (PortIndex in = 0; in < rig_.ports.size(); ++in) {
       for (size_t cls = 1; cls <= 3; ++cls) {
         ASSERT_EQ(memory_.headroom_used(in, cls), literal_.hdrm(in, cls));
         ASSERT_EQ(HeldFrom(in, cls), literal_.ingress(in, cls) + literal_.hdrm(in, cls));
+        ASSERT_EQ(memory_.held(in, cls), HeldFrom(in, cls));
+        uses_headroom = uses_headroom || literal_.hdrm(in, cls) > 0;
         ASSERT_GE(literal_.ingress(in, cls), 0);
         ASSERT_LE(literal_.hdrm(in, cls), rig_.ports[in].headroom);
         ASSERT_EQ(memory_.MustPause(in, cls), literal_.MustPause(in, cls));
@@ -170,6 +189,7 @@ class Comparison {
         ASSERT_FALSE(memory_.MustPause(in, cls) && memory_.MayResume(in, cls));
       }
     }
+    ASSERT_EQ(memory_.UsesHeadroom(), uses_headroom);
   }
 
   const Rig rig_;
@@ -184,13 +204,19 @@ Tally CompareOverTraces(Model model) {
   for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(fmt::format("model {}, seed {}", static_cast<int>(model), seed));
     Rng rng = Rng::Stream(seed, "test", static_cast<uint64_t>(model));
-    Comparison comparison(RandomRig(model, rng), tally);
+    const Rig rig = RandomRig(model, rng);
+    Comparison comparison(rig, tally);
+    const auto draw_bytes = [&] {
+      if (!rig.is_round) return 64 + static_cast<int64_t>(rng.Below(3'000));
+      // A byte more or less now and then.
+      const int64_t off = rng.Below(4) == 0 ? static_cast<int64_t>(rng.Below(3)) - 1 : 0;
+      return 500 * static_cast<int64_t>(1 + rng.Below(6)) + off;
+    };
     for (int i = 0; i < 400 && !testing::Test::HasFatalFailure(); ++i) {
       // Fills in the first half, drains in the second.
       if (rng.Below(100) < (i < 250 ? 80u : 35u)) {
         comparison.Offer({static_cast<PortIndex>(rng.Below(3)),
-                          static_cast<PortIndex>(rng.Below(3)), 1 + rng.Below(3),
-                          64 + static_cast<int64_t>(rng.Below(3'000))});
+                          static_cast<PortIndex>(rng.Below(3)), 1 + rng.Below(3), draw_bytes()});
       } else {
         comparison.ReleaseOne(rng);
       }
@@ -299,6 +325,55 @@ TEST(SharedMemoryTest, HalfTheBufferIsSafeWithAlphaOne) {
   const std::vector<SharedMemory::Port> inputs(
       4, {.buffer = 30'000, .headroom = 50'000, .xoff = kUnlimited});
   EXPECT_EQ(SharedMemory(settings, inputs).SafeBytes(0b10), 159'999);
+}
+
+// Two ports: HPCC keeps 16 reserves of 4000 bytes, and the largest share of an input, at the slower
+// port, is alpha / (1 + alpha) of the rest. Broadcom keeps 16 MTUs of 1500 bytes and limits
+// outputs, unless all classes are lossless.
+TEST(SharedMemoryTest, ReservesAreNotSafeForAll) {
+  const auto ports = [](double faster, int64_t headroom = 0) {
+    return std::vector<SharedMemory::Port>{
+        {.buffer = 30'000, .headroom = headroom, .xoff = kUnlimited, .faster = 4},
+        {.buffer = 20'000, .headroom = headroom, .xoff = kUnlimited, .faster = faster}};
+  };
+  MemorySettings hpcc{
+      .model = Model::kHpcc, .size = 1'000'000, .alpha = 0.25, .reserve = 4'000, .lossless = 0b100};
+  EXPECT_EQ(SharedMemory::PoolOf(hpcc, ports(1)), 936'000);
+  EXPECT_EQ(SharedMemory::PoolOf(hpcc, ports(1, 18'000)), 900'000);
+  EXPECT_EQ(SharedMemory(hpcc, ports(1)).SafeBytes(0b110), 936'000 / 5 - 1);
+  EXPECT_EQ(SharedMemory(hpcc, ports(4)).SafeBytes(0b110), 936'000 / 2 - 1);
+  EXPECT_EQ(SharedMemory(hpcc, ports(8)).SafeBytes(0b110), 936'000 / 2 - 1);  // At most 1.
+  EXPECT_EQ(SharedMemory(hpcc, ports(4, 18'000)).SafeBytes(0b100), 450'000 - 1);
+  MemorySettings broadcom{.model = Model::kBroadcom,
+                          .size = 1'000'000,
+                          .alpha = 0.125,
+                          .alpha_in = 1,
+                          .mtu = 1'500,
+                          .lossless = 0b1100};
+  EXPECT_EQ(SharedMemory::PoolOf(broadcom, ports(1)), 976'000);
+  EXPECT_EQ(SharedMemory::PoolOf(broadcom, ports(1, 4'000)), 960'000);
+  EXPECT_EQ(SharedMemory(broadcom, ports(1, 4'000)).SafeBytes(0b1101), 480'000 - 1);
+  EXPECT_EQ(SharedMemory(broadcom, ports(1, 4'000)).SafeBytes(0b1111), 976'000 / 9 - 1);
+  broadcom.limits_lossless = true;
+  EXPECT_EQ(SharedMemory(broadcom, ports(1, 4'000)).SafeBytes(0b1101), 976'000 / 9 - 1);
+  // The pool may be too small, which settings refuse; private buffers have none.
+  EXPECT_EQ(SharedMemory::PoolOf(broadcom, ports(1, 300'000)), 976'000 - 4 * 300'000);
+  EXPECT_EQ(SharedMemory::PoolOf({.size = 5}, ports(1)), kUnlimited);
+}
+
+TEST(SharedMemoryTest, TheShareOfAnInputIsThatOfItsModel) {
+  const SharedMemory::Port port{.buffer = 0, .faster = 3};
+  MemorySettings settings{.alpha = 0.25, .alpha_in = 0.5};
+  const auto share = [&](Model model) {
+    settings.model = model;
+    return InputShare(settings, port);
+  };
+  EXPECT_EQ(share(Model::kPrivate), 1);
+  EXPECT_EQ(share(Model::kDynamic), 0.25);
+  EXPECT_EQ(share(Model::kHpcc), 0.75);
+  EXPECT_EQ(share(Model::kBroadcom), 0.5);
+  settings.alpha = 0.5;
+  EXPECT_EQ(share(Model::kHpcc), 1);
 }
 
 // Only lossy classes, or limits for lossless ones, make the buffers of outputs count.

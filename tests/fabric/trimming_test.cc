@@ -295,4 +295,93 @@ TEST(TrimmingTest, OtherPacketsAreDropped) {
   EXPECT_EQ(SeenAt(bench, 8).whole, 62);
 }
 
+// --- One switch's books ---
+
+TrimLimits Limits(int64_t threshold, Marking marking = {}) {
+  return {.threshold = threshold, .headers = 500, .marking = marking};
+}
+
+TEST(TrimmingBooksTest, CutAboveTheThresholdOrTheMarkOrOnlyOnRefusal) {
+  using When = TrimSettings::When;
+  const std::vector<TrimLimits> ports = {Limits(1'000, {.above = 300, .all = 300}),
+                                         Limits(2'000, {.above = 400, .all = 400})};
+  const auto cuts = [&](When when, PortIndex port, int64_t length) {
+    Trimming trimming({.when = when}, ports, 1, 0);
+    EXPECT_EQ(trimming.limits(port).threshold, ports[port].threshold);
+    EXPECT_EQ(trimming.limits(port).headers, 500);
+    return trimming.Cuts(port, length);
+  };
+  for (const PortIndex port : {PortIndex{0}, PortIndex{1}}) {
+    const int64_t threshold = port == 0 ? 1'000 : 2'000;
+    const int64_t mark = port == 0 ? 300 : 400;
+    EXPECT_FALSE(cuts(When::kPort, port, threshold));
+    EXPECT_TRUE(cuts(When::kPort, port, threshold + 1));
+    EXPECT_FALSE(cuts(When::kMark, port, mark));
+    EXPECT_TRUE(cuts(When::kMark, port, mark + 1));
+    for (const When when : {When::kAdmission, When::kOff}) EXPECT_FALSE(cuts(when, port, 9'000));
+  }
+}
+
+// Each port of each switch tosses a coin of its own: 1000 tosses, within 4 deviations of 16.
+TEST(TrimmingBooksTest, TheCoinIsFairAndOfThePort) {
+  std::vector<std::vector<bool>> tosses;
+  for (const uint64_t seed : {1u, 2u}) {
+    for (const uint64_t id : {0u, 1u, 2u}) {
+      Trimming trimming(Settings(Victim::kCoin), std::vector(3, Limits(0)), seed, id);
+      for (PortIndex port = 0; port < 3; ++port) {
+        std::vector<bool>& its = tosses.emplace_back();
+        for (int i = 0; i < 1'000; ++i) its.push_back(trimming.CutsNewest(port));
+        EXPECT_NEAR(static_cast<double>(std::ranges::count(its, true)), 500, 64);
+      }
+    }
+  }
+  for (size_t a = 0; a < tosses.size(); ++a) {
+    for (size_t b = 0; b < a; ++b) EXPECT_NE(tosses[a], tosses[b]) << a << " and " << b;
+  }
+  Trimming newest(Settings(Victim::kNewest), {Limits(0)}, 1, 0);
+  Trimming arriving(Settings(Victim::kArriving), {Limits(0)}, 1, 0);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(newest.CutsNewest(0));
+    EXPECT_FALSE(arriving.CutsNewest(0));
+  }
+}
+
+// A packet shorter than a header keeps its length.
+TEST(TrimmingBooksTest, AHeaderKeepsAllButThePayloadAndIsCounted) {
+  Trimming trimming(Settings(Victim::kCoin), std::vector(2, Limits(0)), 1, 0);
+  Packet whole;
+  whole.priority = kClass;
+  whole.flow = 7;
+  whole.seq = 9;
+  whole.Set(Packet::kEct);
+  int64_t cut = 0;
+  for (const uint16_t bytes : std::vector<uint16_t>{60, 64, 65, 4'150}) {
+    for (const bool queued : {false, true}) {
+      whole.bytes = bytes;
+      whole.data.payload = 10;
+      const Packet header = trimming.HeaderOf(whole, 1, queued, queued);
+      EXPECT_EQ(header.bytes, std::min<uint16_t>(bytes, 64));
+      EXPECT_EQ(header.priority, 0);
+      EXPECT_EQ(header.data.payload, 0);
+      EXPECT_EQ(header.flow, 7u);
+      EXPECT_EQ(header.seq, 9u);
+      EXPECT_TRUE(header.Has(Packet::kTrimmed) && header.Has(Packet::kEct));
+      EXPECT_EQ(header.Has(Packet::kCutAtLastHop), queued);
+      cut += bytes - header.bytes;
+    }
+  }
+  EXPECT_EQ(trimming.totals(1).trimmed, 8);
+  EXPECT_EQ(trimming.totals(1).trimmed_newest, 4);
+  EXPECT_EQ(trimming.totals(1).cut_bytes, cut);
+  EXPECT_EQ(cut, 2 * (1 + 4'086));
+  EXPECT_EQ(trimming.totals(0).trimmed, 0);
+  EXPECT_FALSE(trimming.totals(0).was_down);
+  EXPECT_TRUE(trimming.MayCut(whole));
+  whole.priority = kClass - 1;
+  EXPECT_FALSE(trimming.MayCut(whole));
+  whole.priority = kClass;
+  whole.kind = PacketKind::kDatagram;
+  EXPECT_FALSE(trimming.MayCut(whole));
+}
+
 }  // namespace heddle::trimming_test

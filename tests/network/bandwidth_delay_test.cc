@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "core/random.h"
 #include "tests/support/lab.h"
 
 namespace heddle::bandwidth_delay_test {
@@ -100,6 +102,56 @@ TEST(BandwidthDelayTest, IsThatOfTheWidestAndOfTheSlowestPath) {
       }
     }
     EXPECT_EQ(pairs.Largest(), largest);
+  }
+}
+
+// A full packet there and its ACK back over the slowest path, link by link: rates and delays differ
+// by direction, and the ACK takes the other one.
+TEST(BandwidthDelayTest, TheRoundTripIsThatOfAPacketAndItsAckOverTheSlowestPath) {
+  const PacketSizes sizes{
+      .mss = 1'000, .data_overhead = 58, .min_packet = 64, .ack = 64, .wire_overhead = 20};
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    Rng rng = Rng::Stream(seed, "round trips", 0);
+    Graph graph = LeafSpineFrom("{leaves: 3, spines: 3, hosts_per_leaf: 2}", seed);
+    for (Graph::Link& link : graph.links) {
+      for (Channel* channel : {&link.a_to_b, &link.b_to_a}) {
+        // The links of hosts are short, so that a way over the spines is the longest.
+        const uint32_t longest = graph.IsHost(link.a) || graph.IsHost(link.b) ? 9'000 : 3'000'000;
+        *channel = {BitRate{int64_t{10 + rng.Below(40)} * 1'000'000'000},
+                    Duration{int64_t{1 + rng.Below(longest)}}};
+      }
+    }
+    const Routing routing(graph);
+    const PairBandwidthDelay pairs(graph, routing, sizes);
+    const auto cross = [&](VertexId a, VertexId b) {
+      const auto joins = [&](const Graph::Link& l) {
+        return (l.a == a && l.b == b) || (l.a == b && l.b == a);
+      };
+      const Graph::Link& link = *std::ranges::find_if(graph.links, joins);
+      const auto& [there, back] =
+          link.a == a ? std::pair(link.a_to_b, link.b_to_a) : std::pair(link.b_to_a, link.a_to_b);
+      return there.delay + SerializationDelay(1'078_B, there.rate) + back.delay +
+             SerializationDelay(84_B, back.rate);
+    };
+    Duration longest{0};
+    for (HostId src = 0; src < graph.hosts; ++src) {
+      for (HostId dst = 0; dst < graph.hosts; ++dst) {
+        if (src == dst) continue;
+        const VertexId from = graph.VertexOfSwitch(routing.LeafOf(src));
+        const VertexId to = graph.VertexOfSwitch(routing.LeafOf(dst));
+        Duration inner{0};
+        for (SwitchId spine = 3; from != to && spine < 6; ++spine) {
+          const VertexId middle = graph.VertexOfSwitch(spine);
+          inner = std::max(inner, cross(from, middle) + cross(middle, to));
+        }
+        const Duration round =
+            cross(graph.VertexOfHost(src), from) + inner + cross(to, graph.VertexOfHost(dst));
+        EXPECT_EQ(pairs.RoundTrip(src, dst), round) << src << " to " << dst;
+        // Leaves are represented by their first hosts.
+        if (src % 2 == 0 && dst % 2 == 0) longest = std::max(longest, round);
+      }
+    }
+    EXPECT_EQ(pairs.LongestRoundTrip(), longest);
   }
 }
 
