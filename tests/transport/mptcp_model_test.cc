@@ -51,6 +51,19 @@ class SenderModel {
         segments_(static_cast<uint32_t>((scenario.size + kMss - 1) / kMss)),
         subflows_(scenario.subflows) {}
 
+  // What its subflows count together. Without losses, all that is sent again is sent in vain.
+  void CheckEnd(const SenderRecord& record) const {
+    EXPECT_EQ(record.packets, segments_);
+    EXPECT_EQ(record.packets_sent, packets_);
+    EXPECT_EQ(record.retransmissions, repairs_);
+    EXPECT_EQ(record.retransmissions_spurious + record.retransmissions_loss, repairs_);
+    EXPECT_EQ(record.timeouts, timeouts_);
+    EXPECT_EQ(record.fast_retransmits, holes_);
+    if (rules_.loss > 0) return;
+    EXPECT_EQ(record.retransmissions_spurious, repairs_);
+    EXPECT_EQ(record.fast_retransmits_reorder, holes_);
+  }
+
   int64_t freed() const { return freed_; }
   int64_t unblocked() const { return unblocked_; }
   bool done() const { return una_ == segments_; }
@@ -60,6 +73,8 @@ class SenderModel {
     Subflow& its = subflows_[subflow];
     const uint32_t data = DataNumber(packet);
     EXPECT_EQ(packet.data.payload, PayloadOf(data));
+    ++packets_;
+    repairs_ += packet.Has(Packet::kRetransmission) ? 1 : 0;
     EXPECT_FALSE(packet.Has(Packet::kCwr));
     if (packet.seq < its.data.size()) {  // Sent again, with what it carried.
       EXPECT_EQ(data, its.data[packet.seq]);
@@ -87,6 +102,7 @@ class SenderModel {
 
   // The data of segments without an ACK may go on another subflow.
   void OnTimeout(uint32_t subflow) {
+    ++timeouts_;
     Subflow& its = subflows_[subflow];
     its.freed.clear();
     if (rules_.scheduler == "redundant" || rules_.subflows == 1) return;
@@ -96,6 +112,7 @@ class SenderModel {
       }
     }
   }
+  void OnHole() { ++holes_; }
 
  private:
   struct Subflow {
@@ -190,6 +207,10 @@ class SenderModel {
   std::optional<uint32_t> unblocked_for_;
   int64_t freed_ = 0;
   int64_t unblocked_ = 0;
+  int64_t packets_ = 0;
+  int64_t repairs_ = 0;
+  int64_t timeouts_ = 0;
+  int64_t holes_ = 0;
 };
 
 class BesideSender final : public HostPolicy {
@@ -206,7 +227,8 @@ class BesideSender final : public HostPolicy {
     Model().OnAck(SubflowOf(flow.id), ack, news);
   }
   void OnLoss(HostView&, HostFlow& flow, LossSign sign) override {
-    if (sign == LossSign::kTimeout) Model().OnTimeout(SubflowOf(flow.id));
+    if (sign == LossSign::kTimeout) return Model().OnTimeout(SubflowOf(flow.id));
+    Model().OnHole();
   }
   size_t StateBytes() const override { return 0; }
 
@@ -296,6 +318,7 @@ TEST_P(MptcpModelTest, SendsWhatTheRulesSay) {
     lab.Run(Time{} + 10_s);
     ASSERT_TRUE(lab.finished());
     EXPECT_TRUE(sender->Model().done());
+    sender->Model().CheckEnd(lab.Record(0).sender);
     receiver->CheckEnd(lab.Record(0).receiver);
     freed += sender->Model().freed();
     unblocked += sender->Model().unblocked();
@@ -316,6 +339,7 @@ std::vector<Scenario> Scenarios() {
     };
     named("idle", {});
     named("lossy", {.loss = 0.03, .late = 0.1, .frees = !is_redundant});
+    named("late", {.late = 0.1});
     named("slow", {.settings = ", cc: reno", .slow = true});
     named("buffer", {.subflows = 2, .buffer = 16, .slow = true, .unblocks = !is_redundant});
     named("lossy_buffer", {.subflows = 4,
