@@ -218,7 +218,27 @@ TEST(ApplicationTest, HearsOfEachStepOfAMessageOnce) {
       EXPECT_TRUE(at_sender.received.empty() && at_sender.closed.empty());
       EXPECT_TRUE(at_receiver.handed.empty() && at_receiver.acked.empty());
       EXPECT_GE(record.sender.done, record.receiver.done);
+      // In order, nothing comes after the last ACK if nothing is sent twice.
+      if (seed == 0 && record.sender.packets_sent == 100) {
+        EXPECT_EQ(lab.LatePackets(0) + lab.LatePackets(1), 0);
+      }
     }
+  }
+}
+
+// The receiver of a message learns when it started from the letter that ends it.
+TEST(FlowEndTest, TheReceiverLearnsTheStartAtTheEnd) {
+  for (const std::string transport : {"tcp", "mptcp", "mmptcp", "rocev2", "mprdma", "uet"}) {
+    Lab lab({.graph = Line(4, {10_Gbps, 1_us}), .transport = transport});
+    Transport& receiver = lab.network().host(1).transport();
+    receiver.ExpectFlow({.id = 7, .src = 0, .dst = 1, .size = 1'000, .start = {}});
+    receiver.OnFlowEnded({7, Time{} + 3_us, Time{} + 9_us, {.done = Time{} + 8_us, .packets = 5}});
+    std::vector<FlowRecord> records;
+    receiver.CollectUnfinishedReceivers(records);
+    ASSERT_EQ(records.size(), 1u);
+    EXPECT_EQ(records[0].spec.start, Time{} + 3_us) << transport;
+    EXPECT_EQ(records[0].sender.done, Time{} + 8_us) << transport;
+    EXPECT_EQ(records[0].sender.packets, 5) << transport;
   }
 }
 
