@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/subflow_id.h"
+#include "fabric/reordering.h"
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 #include "transport/dss.h"
@@ -248,8 +249,15 @@ class BesideReceiver final : public HostPolicy {
  public:
   explicit BesideReceiver(int64_t size) : size_(size) {}
 
-  void OnData(HostView&, const Packet& packet) override {
+  void OnData(HostView& view, const Packet& packet) override {
     const uint32_t data = DataNumber(packet);
+    // Packets of one subflow alone are ordered among each other.
+    ReorderingTracker& its = trackers_[SubflowOf(packet.flow)];
+    if (const auto reordered = its.OnArrival(packet.data.tx_id, view.now())) {
+      ++reordered_;
+      max_extent_ = std::max(max_extent_, static_cast<int32_t>(reordered->extent));
+      max_degree_ = std::max(max_degree_, reordered->degree);
+    }
     ++packets_;
     if (data < next_ || !ahead_.insert(data).second) {
       ++duplicates_;
@@ -270,6 +278,9 @@ class BesideReceiver final : public HostPolicy {
     EXPECT_EQ(record.packets, packets_);
     EXPECT_EQ(record.duplicates, duplicates_);
     EXPECT_EQ(record.max_out_of_order_bytes, most_ahead_);
+    EXPECT_EQ(record.reordered_net, reordered_);
+    EXPECT_EQ(record.max_extent, max_extent_);
+    EXPECT_EQ(record.max_degree, max_degree_);
   }
 
  private:
@@ -279,6 +290,10 @@ class BesideReceiver final : public HostPolicy {
   int64_t packets_ = 0;
   int64_t duplicates_ = 0;
   int64_t most_ahead_ = 0;
+  ReorderingTracker trackers_[4];
+  int64_t reordered_ = 0;
+  int32_t max_extent_ = 0;
+  int32_t max_degree_ = 0;
 };
 
 class MptcpModelTest : public testing::TestWithParam<Scenario> {};
