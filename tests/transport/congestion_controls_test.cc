@@ -97,8 +97,11 @@ TEST(CongestionControlChoiceTest, SaysWhatToWriteInsteadOfWhatIsNotThere) {
   EXPECT_THAT(ErrorsWith("{kind: tcp, cc: dctcp, ecn: rfc3168}"),
               HasSubstr("transport.ecn: this congestion control brings its own ECN; leave it out"));
   EXPECT_THAT(ErrorsWith("{kind: tcp, cc: dctcp, g: 1/32}"), HasSubstr("transport.g: unknown key"));
-  EXPECT_THAT(ErrorsWith("{kind: tcp, cc: {kind: dctcp, variant: htsim}, delack_count: 2}"),
-              HasSubstr("transport.delack_count: variant: htsim has no delayed ACKs"));
+  for (const char* kind : {"tcp", "mptcp", "mmptcp"}) {
+    EXPECT_THAT(ErrorsWith(fmt::format(
+                    "{{kind: {}, cc: {{kind: dctcp, variant: htsim}}, delack_count: 2}}", kind)),
+                HasSubstr("transport.delack_count: variant: htsim has no delayed ACKs"));
+  }
   EXPECT_THAT(ErrorsWith("{kind: tcp, cc: {kind: reno, variant: htsim}, ecn: rfc3168}"),
               HasSubstr("transport.ecn: variant: htsim of TCP has no ECN"));
   EXPECT_THAT(ErrorsWith("{kind: rocev2, cc: {kind: hpcc, w_ai: 80B, ai_rate: 1Gbps}}"),

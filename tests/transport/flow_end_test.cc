@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -32,6 +34,10 @@ const std::vector<std::string> kTransports = {
     "reordering_adapt: true}",
     "{kind: dctcp, min_rto: 500us, delack_count: 2}",
     "{kind: tcp, min_rto: 500us, cc: cubic, prr: true}",
+    "{kind: tcp, min_rto: 500us, resequencing: {kind: timeout, timeout: 50us}}",
+    "{kind: tcp, min_rto: 500us, resequencing: {kind: juggler, ofo_timeout: 50us, inseq_timeout: "
+    "2us}}",
+    "{kind: tcp, min_rto: 500us, resequencing: presto_gro}",
     "{kind: mptcp, min_rto: 500us, subflows: 3}",
     "{kind: mptcp, min_rto: 500us, subflows: 2, delack_count: 2, cc: olia}",
     "{kind: mptcp, min_rto: 500us, rto_init: 200ms, subflows: 2, rwnd: 12}",
@@ -51,24 +57,30 @@ Match Is(PacketKind kind, uint32_t subflow, uint32_t seq) {
   };
 }
 
+std::vector<Rule> Losses(FlowId flow) {
+  return {DropAt(0, Of(flow, Is(PacketKind::kData, 0, 5))).Times(1),
+          DropAt(0, Of(flow, Is(PacketKind::kData, 0, 9))).Times(2),
+          DropAt(0, Of(flow, Is(PacketKind::kAck, 0, 20))).Times(1),
+          HoldAt(0, Of(flow, Is(PacketKind::kData, 0, 30)), 20_us).Times(1),
+          MarkAt(0, Of(flow, Is(PacketKind::kData, 0, 40))),
+          DropAt(0, Of(flow, Is(PacketKind::kData, 1, 3))).Times(1),
+          HoldAt(0, Of(flow, Is(PacketKind::kData, 1, 8)), 30_us).Times(1)};
+}
+
 // Flow 1 goes from host 0 to host 1, and the first subflows of it have losses. Flow 0, before it,
 // goes the same way, so that flow 1 uses its slots and memory again; or between two other hosts,
 // whose packets meet those of flow 1 nowhere. Flow 1 must not notice, whatever became of flow 0.
 TEST(SlotTest, AFlowInAUsedSlotIsLikeOneInANewSlot) {
+  constexpr uint64_t kSameLosses = 4;  // As flow 1 has.
   for (const std::string& transport : kTransports) {
     const auto second = [&](HostId from, uint64_t seed) {
       const bool is_tcp = transport.find("mptcp") == std::string::npos;
       const auto data = Anything(PacketKind::kData);
       const auto acks = Anything(PacketKind::kAck);
-      std::vector<Rule> rules = {DropAt(0, Of(1, Is(PacketKind::kData, 0, 5))).Times(1),
-                                 DropAt(0, Of(1, Is(PacketKind::kData, 0, 9))).Times(2),
-                                 DropAt(0, Of(1, Is(PacketKind::kAck, 0, 20))).Times(1),
-                                 HoldAt(0, Of(1, Is(PacketKind::kData, 0, 30)), 20_us).Times(1),
-                                 MarkAt(0, Of(1, Is(PacketKind::kData, 0, 40))),
-                                 DropAt(0, Of(1, Is(PacketKind::kData, 1, 3))).Times(1),
-                                 HoldAt(0, Of(1, Is(PacketKind::kData, 1, 8)), 30_us).Times(1)};
+      std::vector<Rule> rules = Losses(1);
+      if (seed == kSameLosses) std::ranges::copy(Losses(0), std::back_inserter(rules));
       if (!is_tcp) rules.push_back(HoldAt(0, AllData(SubflowId(1, 1)), 70_us));
-      if (seed > 0) {
+      if (seed > 0 && seed != kSameLosses) {
         rules.insert(rules.end(), {DropAt(0, Of(0, WithProbability(0.04, seed, data))),
                                    DropAt(0, Of(0, WithProbability(0.04, seed + 9, acks))),
                                    MarkAt(0, Of(0, WithProbability(0.04, seed + 18, data))),
@@ -206,7 +218,27 @@ TEST(ApplicationTest, HearsOfEachStepOfAMessageOnce) {
       EXPECT_TRUE(at_sender.received.empty() && at_sender.closed.empty());
       EXPECT_TRUE(at_receiver.handed.empty() && at_receiver.acked.empty());
       EXPECT_GE(record.sender.done, record.receiver.done);
+      // In order, nothing comes after the last ACK if nothing is sent twice.
+      if (seed == 0 && record.sender.packets_sent == 100) {
+        EXPECT_EQ(lab.LatePackets(0) + lab.LatePackets(1), 0);
+      }
     }
+  }
+}
+
+// The receiver of a message learns when it started from the letter that ends it.
+TEST(FlowEndTest, TheReceiverLearnsTheStartAtTheEnd) {
+  for (const std::string transport : {"tcp", "mptcp", "mmptcp", "rocev2", "mprdma", "uet"}) {
+    Lab lab({.graph = Line(4, {10_Gbps, 1_us}), .transport = transport});
+    Transport& receiver = lab.network().host(1).transport();
+    receiver.ExpectFlow({.id = 7, .src = 0, .dst = 1, .size = 1'000, .start = {}});
+    receiver.OnFlowEnded({7, Time{} + 3_us, Time{} + 9_us, {.done = Time{} + 8_us, .packets = 5}});
+    std::vector<FlowRecord> records;
+    receiver.CollectUnfinishedReceivers(records);
+    ASSERT_EQ(records.size(), 1u);
+    EXPECT_EQ(records[0].spec.start, Time{} + 3_us) << transport;
+    EXPECT_EQ(records[0].sender.done, Time{} + 8_us) << transport;
+    EXPECT_EQ(records[0].sender.packets, 5) << transport;
   }
 }
 

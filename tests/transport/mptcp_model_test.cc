@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/subflow_id.h"
+#include "fabric/reordering.h"
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 #include "transport/dss.h"
@@ -51,6 +52,19 @@ class SenderModel {
         segments_(static_cast<uint32_t>((scenario.size + kMss - 1) / kMss)),
         subflows_(scenario.subflows) {}
 
+  // What its subflows count together. Without losses, all that is sent again is sent in vain.
+  void CheckEnd(const SenderRecord& record) const {
+    EXPECT_EQ(record.packets, segments_);
+    EXPECT_EQ(record.packets_sent, packets_);
+    EXPECT_EQ(record.retransmissions, repairs_);
+    EXPECT_EQ(record.retransmissions_spurious + record.retransmissions_loss, repairs_);
+    EXPECT_EQ(record.timeouts, timeouts_);
+    EXPECT_EQ(record.fast_retransmits, holes_);
+    if (rules_.loss > 0) return;
+    EXPECT_EQ(record.retransmissions_spurious, repairs_);
+    EXPECT_EQ(record.fast_retransmits_reorder, holes_);
+  }
+
   int64_t freed() const { return freed_; }
   int64_t unblocked() const { return unblocked_; }
   bool done() const { return una_ == segments_; }
@@ -60,6 +74,8 @@ class SenderModel {
     Subflow& its = subflows_[subflow];
     const uint32_t data = DataNumber(packet);
     EXPECT_EQ(packet.data.payload, PayloadOf(data));
+    ++packets_;
+    repairs_ += packet.Has(Packet::kRetransmission) ? 1 : 0;
     EXPECT_FALSE(packet.Has(Packet::kCwr));
     if (packet.seq < its.data.size()) {  // Sent again, with what it carried.
       EXPECT_EQ(data, its.data[packet.seq]);
@@ -87,6 +103,7 @@ class SenderModel {
 
   // The data of segments without an ACK may go on another subflow.
   void OnTimeout(uint32_t subflow) {
+    ++timeouts_;
     Subflow& its = subflows_[subflow];
     its.freed.clear();
     if (rules_.scheduler == "redundant" || rules_.subflows == 1) return;
@@ -96,6 +113,7 @@ class SenderModel {
       }
     }
   }
+  void OnHole() { ++holes_; }
 
  private:
   struct Subflow {
@@ -190,6 +208,10 @@ class SenderModel {
   std::optional<uint32_t> unblocked_for_;
   int64_t freed_ = 0;
   int64_t unblocked_ = 0;
+  int64_t packets_ = 0;
+  int64_t repairs_ = 0;
+  int64_t timeouts_ = 0;
+  int64_t holes_ = 0;
 };
 
 class BesideSender final : public HostPolicy {
@@ -206,7 +228,8 @@ class BesideSender final : public HostPolicy {
     Model().OnAck(SubflowOf(flow.id), ack, news);
   }
   void OnLoss(HostView&, HostFlow& flow, LossSign sign) override {
-    if (sign == LossSign::kTimeout) Model().OnTimeout(SubflowOf(flow.id));
+    if (sign == LossSign::kTimeout) return Model().OnTimeout(SubflowOf(flow.id));
+    Model().OnHole();
   }
   size_t StateBytes() const override { return 0; }
 
@@ -226,8 +249,15 @@ class BesideReceiver final : public HostPolicy {
  public:
   explicit BesideReceiver(int64_t size) : size_(size) {}
 
-  void OnData(HostView&, const Packet& packet) override {
+  void OnData(HostView& view, const Packet& packet) override {
     const uint32_t data = DataNumber(packet);
+    // Packets of one subflow alone are ordered among each other.
+    ReorderingTracker& its = trackers_[SubflowOf(packet.flow)];
+    if (const auto reordered = its.OnArrival(packet.data.tx_id, view.now())) {
+      ++reordered_;
+      max_extent_ = std::max(max_extent_, static_cast<int32_t>(reordered->extent));
+      max_degree_ = std::max(max_degree_, reordered->degree);
+    }
     ++packets_;
     if (data < next_ || !ahead_.insert(data).second) {
       ++duplicates_;
@@ -248,6 +278,9 @@ class BesideReceiver final : public HostPolicy {
     EXPECT_EQ(record.packets, packets_);
     EXPECT_EQ(record.duplicates, duplicates_);
     EXPECT_EQ(record.max_out_of_order_bytes, most_ahead_);
+    EXPECT_EQ(record.reordered_net, reordered_);
+    EXPECT_EQ(record.max_extent, max_extent_);
+    EXPECT_EQ(record.max_degree, max_degree_);
   }
 
  private:
@@ -257,6 +290,10 @@ class BesideReceiver final : public HostPolicy {
   int64_t packets_ = 0;
   int64_t duplicates_ = 0;
   int64_t most_ahead_ = 0;
+  ReorderingTracker trackers_[4];
+  int64_t reordered_ = 0;
+  int32_t max_extent_ = 0;
+  int32_t max_degree_ = 0;
 };
 
 class MptcpModelTest : public testing::TestWithParam<Scenario> {};
@@ -296,6 +333,7 @@ TEST_P(MptcpModelTest, SendsWhatTheRulesSay) {
     lab.Run(Time{} + 10_s);
     ASSERT_TRUE(lab.finished());
     EXPECT_TRUE(sender->Model().done());
+    sender->Model().CheckEnd(lab.Record(0).sender);
     receiver->CheckEnd(lab.Record(0).receiver);
     freed += sender->Model().freed();
     unblocked += sender->Model().unblocked();
@@ -316,6 +354,7 @@ std::vector<Scenario> Scenarios() {
     };
     named("idle", {});
     named("lossy", {.loss = 0.03, .late = 0.1, .frees = !is_redundant});
+    named("late", {.late = 0.1});
     named("slow", {.settings = ", cc: reno", .slow = true});
     named("buffer", {.subflows = 2, .buffer = 16, .slow = true, .unblocks = !is_redundant});
     named("lossy_buffer", {.subflows = 4,

@@ -217,13 +217,16 @@ TEST(PrestoGroTest, GivesUpABoundaryAfterATimeThatAdapts) {
   EXPECT_THAT(grows.Take(), ElementsAre(Up{145'000, 10}, Up{145'000, 11}, Up{145'000, 12},  //
                                         Up{145'000, 14}));
 
-  Receiver learns("{kind: presto_gro, gain: 1/2}");
-  ArriveAsCell(learns, 0, 10);
-  for (uint32_t s = 0; s < 10; ++s) ArriveAsCell(learns, 10, s);  // (50 + 10) / 2 = 30 us.
-  learns.Take();
-  ArriveAsCell(learns, 20, 20);
-  learns.Finish();
-  EXPECT_THAT(learns.Take(), ElementsAre(Up{80'000, 20}));
+  // It has waited for 10 us: (50 + 10) / 2 = 30 us, or with a gain of 1/8 45 us.
+  for (const bool by_an_eighth : {false, true}) {
+    Receiver learns(by_an_eighth ? "presto_gro" : "{kind: presto_gro, gain: 1/2}");
+    ArriveAsCell(learns, 0, 10);
+    for (uint32_t s = 0; s < 10; ++s) ArriveAsCell(learns, 10, s);
+    learns.Take();
+    ArriveAsCell(learns, 20, 20);
+    learns.Finish();
+    EXPECT_THAT(learns.Take(), ElementsAre(Up{by_an_eighth ? 110'000 : 80'000, 20}));
+  }
 }
 
 // --- JUGGLER ---

@@ -133,6 +133,21 @@ TEST(SegmentSetTest, NothingOfAnotherWordIsSeenBelowTheFloorOrBeyondTheEnd) {
   }
 }
 
+// When it grows, every word from the floor's on finds its new place, and no other comes to life.
+TEST(SegmentSetTest, GrowsWhereverItsFloorIs) {
+  for (uint32_t floor = 0; floor < 400; ++floor) {
+    SegmentSet set;
+    PlainSet plain(floor);
+    set.Reset(floor);
+    for (const uint32_t first : {floor, floor + 70, floor + 200, floor + 390}) {
+      std::vector<uint32_t> added;
+      set.Insert(first, first + 3, [&](uint32_t s) { added.push_back(s); });
+      ASSERT_EQ(added, plain.Insert(first, first + 3)) << floor;
+    }
+    for (uint32_t s = 0; s < floor + 600; ++s) ASSERT_EQ(set.Contains(s), plain.Contains(s)) << s;
+  }
+}
+
 TEST(SegmentSetTest, StartsAfreshAtAnotherFloor) {
   SegmentSet set;
   set.Insert(3, 9, [](uint32_t) {});

@@ -92,6 +92,30 @@ TEST(SettingsLimitsTest, NewRenoHasNoOptionThatNeedsTheScoreboard) {
   }
 }
 
+TEST(SettingsLimitsTest, OfResequencing) {
+  const std::vector<SettingValues> all = {
+      {"flow_packets", {"1", "1000000000", "unlimited"}, {"0", "1000000001"}},
+      {"host_bytes", {"1B", "1TB", "unlimited"}, {"0B", "1000000000001B"}}};
+  const auto expect = [&](const std::string& kind, const std::vector<SettingValues>& own) {
+    for (const std::string transport : {"tcp", "dctcp", "rocev2"}) {
+      const std::string form =
+          fmt::format("{{{{kind: {}, resequencing: {{{{kind: {}, {{}}}}}}}}}}", transport, kind);
+      ExpectLimits(form, own);
+      ExpectLimits(form, all);
+    }
+  };
+  expect("timeout", {{"timeout", {"1ps", "100s", "never"}, {"0ps", "100000000000001ps"}}});
+  expect("juggler",
+         {{"inseq_timeout", {"0ps", "1s"}, {"-1ps", "1000000000001ps"}, ", ofo_timeout: 2s"},
+          {"ofo_timeout", {"1ps", "100s"}, {"0ps", "100000000000001ps"}},
+          {"ofo_timeout", {"5us"}, {"4999999ps"}, ", inseq_timeout: 5us"},
+          {"flows", {"1", "1000000"}, {"0", "1000001"}}});
+  expect("presto_gro", {{"alpha", {"1e-9", "1000"}, {"0", "1000.1"}},
+                        {"beta", {"1e-9", "1000"}, {"0", "1000.1"}},
+                        {"gain", {"1e-9", "1"}, {"0", "1.1"}},
+                        {"initial", {"1ps", "1s"}, {"0ps", "1000000000001ps"}}});
+}
+
 TEST(SettingsLimitsTest, OfCongestionControls) {
   ExpectLimits("{{kind: tcp, cc: {{kind: cubic, {}}}}}",
                {{"beta", {"1e-9", "0.99"}, {"0", "0.991"}},

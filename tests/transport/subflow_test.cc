@@ -433,6 +433,16 @@ TEST(SubflowPathsTest, AreThoseOfAllSubflowsTogether) {
    private:
     std::map<FlowId, std::set<uint16_t>>& taken_;
   };
+  // A flow that takes most of 200 paths.
+  std::map<FlowId, std::set<uint16_t>> sprayed;
+  Lab sprays({.graph = LeafSpineFrom("{leaves: 2, spines: 200, hosts_per_leaf: 1}"),
+              .balancer = "{kind: rps}",
+              .host_policy = [&](HostId) { return std::make_unique<Noting>(sprayed); }});
+  sprays.AddFlow(0, 1, 900 * kMss);
+  sprays.Run();
+  EXPECT_GT(sprayed[0].size(), 150u);
+  EXPECT_EQ(sprays.Record(0).receiver.paths_used, static_cast<int>(sprayed[0].size()));
+
   std::map<FlowId, std::set<uint16_t>> taken;
   Lab lab({.graph = LeafSpineFrom(
                "{leaves: 2, spines: 8, hosts_per_leaf: 1, host_link: {rate: 10Gbps, delay: 1us}, "

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // TCP with NewReno or SACK, Reno or DCTCP, beside plain models of the sender and the receiver,
 // which see what the hosts' policies see. The sender's model keeps sets of segments and follows
-// RFCs 5681, 6298, 6582, 6675, 3042, 3168 and 8257 step by step; RACK, probes, PRR and undo have
-// tests of their own (extensions_test.cc).
+// RFCs 5681, 6298, 6582, 6675, 3042, 3168 and 8257 step by step, and with options RFC 8985 (RACK
+// and tail loss probes), 6937 (PRR), 3708 (undo) and NextSeg's rule 4 of RFC 6675 (rescue).
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "tests/support/lab.h"
+#include "tests/support/rack_model.h"
 #include "tests/support/scripted_policy.h"
 #include "transport/rtt.h"
 #include "transport/tcp.h"
@@ -28,8 +30,8 @@ namespace heddle::tcp_model_test {
 constexpr BitRate kRate = 10_Gbps;
 
 struct Scenario {
-  std::string name;
-  std::string transport;  // What follows says the same to the models.
+  std::string name = "";
+  std::string transport = "";  // What follows says the same to the models.
   bool sack = true;
   bool dctcp = false;
   bool ecn = false;  // RFC 3168; DCTCP has its own.
@@ -43,17 +45,25 @@ struct Scenario {
   Duration max_rto = 2_s;
   int64_t delack_count = 1;
   Duration delack_timeout = 100_us;
+  bool rack = false;
+  bool tlp = false;
+  bool prr = false;
+  bool undo = false;
+  bool rescue = false;
+  bool adapt = false;
   std::vector<int64_t> sizes = {2'000'000};
   double loss = 0;  // Of data, as the others but lost_acks.
   double marks = 0;
   double overtaken = 0;  // By 5 segments.
   double lost_acks = 0;
+  bool pauses = false;  // What leaves in the first 40 us of a millisecond is late by 200 us.
   bool recovers = false;
   bool times_out = false;
 
   int64_t mss() const { return timestamps ? 1'448 : 1'460; }
   int64_t headers() const { return 1'518 - mss(); }
   bool marks_each() const { return dctcp; }
+  bool extended() const { return rack || prr || undo || rescue || adapt; }
 };
 
 void PrintTo(const Scenario& scenario, std::ostream* out) { *out << scenario.name; }
@@ -66,51 +76,85 @@ class SenderModel {
         mss_(static_cast<double>(scenario.mss())),
         segments_(static_cast<uint32_t>((size + scenario.mss() - 1) / scenario.mss())),
         cwnd_(mss_ * scenario.iw),
-        observed_to_(std::min(scenario.iw, segments_)) {}
+        observed_to_(std::min(scenario.iw, segments_)),
+        dupthresh_(scenario.dupthresh) {}
   SenderModel(const SenderModel&) = delete;
 
   double cwnd() const { return cwnd_; }
   double ssthresh() const { return ssthresh_; }
   double alpha() const { return alpha_; }
-  int64_t timeouts() const { return timeouts_; }
-  int64_t recoveries() const { return recoveries_; }
+  int64_t in_flight() const {
+    return PayloadUpTo(static_cast<uint32_t>(std::max<size_t>(nxt_, sent_.size()))) - acked();
+  }
+  int64_t acked() const { return PayloadUpTo(una_); }
+
+  // What has happened.
+  struct Counts {
+    int64_t timeouts = 0;
+    int64_t recoveries = 0;
+    int64_t repairs = 0;
+    int64_t probes = 0;
+    int64_t probe_losses = 0;  // Probes that have shown a loss.
+    int64_t undone = 0;
+    int64_t rescues = 0;
+
+    void Add(const Counts& other) {
+      timeouts += other.timeouts;
+      recoveries += other.recoveries;
+      probes += other.probes;
+      probe_losses += other.probe_losses;
+      undone += other.undone;
+      rescues += other.rescues;
+    }
+  };
+  const Counts& counts() const { return counts_; }
 
   void OnSent(Time now, const Packet& packet) {
     SCOPED_TRACE(fmt::format("segment {} at {} ps", packet.seq, now.ps));
+    RunTimers(now);
     EXPECT_FALSE(loss_due_);
     EXPECT_LE(now, timeout_at_);
     ASSERT_TRUE(CanSend());
     const uint32_t segment = Next();
     ASSERT_EQ(packet.seq, segment);
+    const bool was_probe_due = probe_due_;
+    if (rules_.extended() && !HasLost() && (rules_.rack || !resend_first_)) NoteBeyondLost();
     resend_first_ = false;
     const bool again = segment < sent_.size();
     EXPECT_EQ(packet.Has(Packet::kRetransmission), again);
     EXPECT_EQ(packet.Has(Packet::kEct), rules_.marks_each() || (rules_.ecn && !again));
     if (again) {
-      ++repairs_;
+      ++counts_.repairs;
+      if (recover_ && una_ < *recover_) ++unproven_;
       sent_[segment].again = true;
       if (lost_.contains(segment)) resent_.insert(segment);
     } else {
       sent_.push_back({});
+      rack_.segments.push_back({});
       EXPECT_EQ(packet.Has(Packet::kCwr), std::exchange(cwr_due_, false));
     }
     sent_[segment].at = now;
+    rack_.segments[segment] = {.sent = now, .retransmitted = sent_[segment].again};
     if (segment == nxt_) ++nxt_;
+    if (recovering_) ++prr_out_;
     const int64_t payload = PayloadUpTo(segment + 1) - PayloadUpTo(segment);
     EXPECT_EQ(packet.data.payload, payload);
     EXPECT_EQ(packet.bytes, std::max<int64_t>(payload + rules_.headers(), 64));
-    if (timeout_at_ == kNever) RestartTimer(now);
+    if (timeout_at_ == kNever || was_probe_due) RestartTimer(now);
+    ScheduleProbe(now);
     busy_until_ = now + SerializationDelay(Bytes{packet.bytes + 20}, kRate);
   }
 
   // `cwnd` is the sender's after congestion control has heard of the ACK.
   void OnAck(Time now, const Packet& ack, const AckNews& news, double cwnd) {
     SCOPED_TRACE(fmt::format("ACK {} at {} ps", ack.seq, now.ps));
+    RunTimers(now - 1_ps);
     EXPECT_FALSE(loss_due_);
     EXPECT_LE(now, timeout_at_);
     EXPECT_FALSE(rules_.sizes.size() == 1 && CanSend() && now > busy_until_);
     EXPECT_EQ(news.ecn_echo, ack.Has(Packet::kEce));
-    const uint32_t newly_sacked = TakeBlocks(ack);
+    const uint32_t arrived_before = Arrived();
+    const uint32_t newly_sacked = TakeBlocks(now, ack);
     EXPECT_EQ(news.newly_sacked, newly_sacked * rules_.mss());
     if (ack.seq > una_) {
       Advance(now, ack, news, cwnd);
@@ -124,19 +168,23 @@ class SenderModel {
       }
       EXPECT_DOUBLE_EQ(cwnd, cwnd_);
     }
-    if (newly_sacked > 0) MarkLost();
-    const bool found = dupacks_ >= rules_.dupthresh || (Outstanding() > 0 && lost_.contains(una_));
-    if (found && !recovering_ && MayRecover()) EnterRecovery();
+    LearnFrom(ack);
+    Repair(now, newly_sacked, Arrived() - arrived_before);
   }
 
-  void OnHole() { EXPECT_TRUE(std::exchange(loss_due_, false)); }
+  void OnHole(Time now) {
+    RunTimers(now);
+    EXPECT_TRUE(std::exchange(loss_due_, false));
+  }
 
   void OnTimeout(Time now) {
     SCOPED_TRACE(fmt::format("timeout at {} ps", now.ps));
+    RunTimers(now - 1_ps);
     EXPECT_FALSE(loss_due_);
     EXPECT_EQ(now, timeout_at_);
-    ++timeouts_;
+    ++counts_.timeouts;
     backoff_ *= 2;
+    if (!IsInEpisode()) BeginEpisode();
     if (timed_out_at_ != una_) Halve();
     timed_out_at_ = una_;
     cwnd_ = mss_;
@@ -148,10 +196,13 @@ class SenderModel {
       resent_.clear();
       for (uint32_t i = una_; i < sent_.size(); ++i) {
         if (!sacked_.contains(i)) lost_.insert(i);
+        rack_.segments[i].lost = !sacked_.contains(i);
       }
     } else {
       nxt_ = una_;
     }
+    probe_due_ = false;
+    probe_end_.reset();
     if (rules_.dctcp) {  // A new observation, and slow start.
       acked_ = marked_ = 0;
       observed_to_ = nxt_;
@@ -164,10 +215,10 @@ class SenderModel {
     EXPECT_EQ(una_, segments_);
     EXPECT_FALSE(loss_due_);
     EXPECT_EQ(record.packets, segments_);
-    EXPECT_EQ(record.timeouts, timeouts_);
-    EXPECT_EQ(record.fast_retransmits, recoveries_);
-    EXPECT_EQ(record.retransmissions, repairs_);
-    EXPECT_EQ(record.packets_sent, segments_ + repairs_);
+    EXPECT_EQ(record.timeouts, counts_.timeouts);
+    EXPECT_EQ(record.fast_retransmits, counts_.recoveries);
+    EXPECT_EQ(record.retransmissions, counts_.repairs);
+    EXPECT_EQ(record.packets_sent, segments_ + counts_.repairs);
   }
 
  private:
@@ -178,35 +229,57 @@ class SenderModel {
 
   int64_t PayloadUpTo(uint32_t segments) const { return std::min(segments * rules_.mss(), size_); }
   uint32_t Outstanding() const { return static_cast<uint32_t>(sent_.size()) - una_; }
+  uint32_t Arrived() const { return una_ + static_cast<uint32_t>(sacked_.size()); }
   uint32_t Flight() const { return nxt_ - una_; }
   size_t Pipe() const { return Outstanding() - sacked_.size() - lost_.size() + resent_.size(); }
   bool Fits(size_t segments) const { return static_cast<double>(segments + 1) * mss_ <= cwnd_; }
   bool HasNew() const { return Flight() < rules_.most && nxt_ < segments_; }
   bool HasLost() const { return lost_.size() > resent_.size(); }
   bool CanSend() const {
-    if (resend_first_) return true;
+    if (resend_first_ && (!rules_.rack || HasLost())) return true;
+    if (!resend_first_ && (probe_due_ || (MayRescue() && Fits(Pipe())))) return true;
     if (rules_.sack) return Fits(Pipe()) && (HasLost() || HasNew());
     const uint32_t more =
         !recovering_ && rules_.limited_transmit ? std::min(dupacks_, 2u) : 0;  // RFC 3042.
     return HasNew() && (Flight() < more || Fits(Flight() - more));
   }
+  // RFC 6675 section 4: NextSeg().
   uint32_t Next() const {
-    if (resend_first_) return una_;
+    if (resend_first_ && !rules_.rack) return una_;
     if (!rules_.sack) return nxt_;
     for (const uint32_t segment : lost_) {
       if (!resent_.contains(segment)) return segment;
     }
-    return nxt_;
+    if (HasNew() || !rules_.extended()) return nxt_;
+    uint32_t highest = static_cast<uint32_t>(sent_.size()) - 1;
+    while (sacked_.contains(highest)) --highest;
+    return highest;
+  }
+  bool MayRescue() const {
+    return rules_.rescue && recovering_ && !rescued_ && Outstanding() > sacked_.size();
+  }
+  // A segment leaves that is not known to be lost.
+  void NoteBeyondLost() {
+    const bool has_new = HasNew();
+    if (std::exchange(probe_due_, false)) {
+      ++counts_.probes;
+      probe_is_old_ = !has_new;
+      probe_end_ = sent_.size() + (has_new ? 1 : 0);
+    } else if (!has_new) {
+      ++counts_.rescues;
+      rescued_ = true;
+    }
   }
 
   // RFC 6675 section 4: Update() with the blocks of an ACK.
-  uint32_t TakeBlocks(const Packet& ack) {
+  uint32_t TakeBlocks(Time now, const Packet& ack) {
     const size_t before = sacked_.size();
     if (!rules_.sack) return 0;
     for (const SackBlock& block : ack.ack.sack) {
       for (uint32_t i = 0; i < block.length; ++i) {
         const uint32_t segment = ack.seq + block.start + i;
         if (segment < una_ || segment >= sent_.size()) continue;
+        rack_.OnDelivered(segment, now);
         sacked_.insert(segment);
         lost_.erase(segment);
         resent_.erase(segment);
@@ -218,8 +291,87 @@ class SenderModel {
   void MarkLost() {
     for (uint32_t i = una_; i < sent_.size(); ++i) {
       const auto above = std::distance(sacked_.upper_bound(i), sacked_.end());
-      if (static_cast<uint32_t>(above) < rules_.dupthresh) return;
+      if (static_cast<uint32_t>(above) < dupthresh_) return;
       if (!sacked_.contains(i)) lost_.insert(i);
+    }
+  }
+
+  // Returns true if there is a sign of loss that starts a recovery.
+  bool FindLosses(Time now, uint32_t newly_sacked) {
+    if (!rules_.rack) {
+      if (newly_sacked > 0) MarkLost();
+      return dupacks_ >= dupthresh_ || (Outstanding() > 0 && lost_.contains(una_));
+    }
+    const bool many_sacked = sacked_.size() >= dupthresh_;
+    reorder_at_ = rack_.Detect(now, rack_.Patience(recovering_, many_sacked, rtt_.srtt()));
+    for (uint32_t i = una_; i < sent_.size(); ++i) {
+      if (!rack_.segments[i].lost) continue;
+      lost_.insert(i);
+      resent_.erase(i);
+    }
+    return HasLost();
+  }
+  void Repair(Time now, uint32_t newly_sacked, uint32_t arrived) {
+    if (FindLosses(now, newly_sacked) && !recovering_ && MayRecover()) EnterRecovery();
+    if (!rules_.prr || !recovering_ || !may_undo_) return;
+    // RFC 6937 section 3, with the slow start reduction bound. Parts of segments are not sent.
+    const double pipe = static_cast<double>(Pipe());
+    const double ssthresh = ssthresh_ / mss_;
+    prr_arrived_ += arrived;
+    double more = 0;
+    if (pipe > ssthresh) {
+      more = std::ceil(prr_arrived_ * ssthresh / prr_flight_) - prr_out_;
+    } else {
+      more = std::max(prr_arrived_ - prr_out_, 1.0 * arrived) + 1;
+      more = std::min(more, std::floor(ssthresh) - pipe);
+    }
+    cwnd_ = (pipe + std::max(more, 0.0)) * mss_;
+  }
+
+  // DSACKs, probes and reordering.
+  void LearnFrom(const Packet& ack) {
+    const bool twice = ack.Has(Packet::kDsack);
+    if (twice) rack_.OnDsack();
+    if (twice && rules_.undo && may_undo_ && unproven_ > 0 && --unproven_ == 0) {
+      cwnd_ = std::max(cwnd_, cwnd_before_);
+      ssthresh_ = std::max(ssthresh_, ssthresh_before_);
+      may_undo_ = false;
+      ++counts_.undone;
+    }
+    rack_.EndAck();
+    if (rules_.adapt) dupthresh_ = std::max(dupthresh_, std::min(rack_.extent() + 1, 300u));
+    // RFC 8985 section 7.4.2.
+    if (!probe_end_ || ack.seq < *probe_end_) return;
+    const bool is_needless = !probe_is_old_ || twice;
+    if (!is_needless && ack.seq == *probe_end_) return;
+    probe_end_.reset();
+    if (is_needless) return;
+    ++counts_.probe_losses;
+    Halve();
+    cwnd_ = ssthresh_;
+    reduced_to_ = held_to_ = static_cast<uint32_t>(sent_.size());
+  }
+  // RFC 8985 sections 7.2 and 7.3.
+  bool MayProbe() const {
+    return Outstanding() > 0 && sacked_.empty() && !IsInEpisode() && !probe_end_;
+  }
+  void ScheduleProbe(Time now) {
+    probe_due_ = false;
+    probe_at_ = kNever;
+    if (!rules_.tlp || !MayProbe() || rtt_.srtt() == Duration{0}) return;
+    Time due = now + 2 * rtt_.srtt();
+    if (Outstanding() == 1 && rules_.delack_count > 1) due += rules_.delack_timeout;
+    if (due < timeout_at_) probe_at_ = due;
+  }
+  // The timers of RACK and probes, in order; no policy hears of them.
+  void RunTimers(Time now) {
+    while (std::min(reorder_at_, probe_at_) <= now) {
+      if (reorder_at_ <= probe_at_) {
+        Repair(std::exchange(reorder_at_, kNever), 0, 0);
+      } else {
+        probe_at_ = kNever;
+        probe_due_ = MayProbe();
+      }
     }
   }
 
@@ -231,12 +383,16 @@ class SenderModel {
     std::optional<Time> sent;
     for (; una_ < ack.seq; ++una_) {
       ambiguous = ambiguous || sent_[una_].again;
-      if (!sacked_.contains(una_)) sent = sent_[una_].at;
+      if (!sacked_.contains(una_)) {
+        sent = sent_[una_].at;
+        rack_.OnDelivered(una_, now);
+      }
       sacked_.erase(una_);
       lost_.erase(una_);
       resent_.erase(una_);
     }
     nxt_ = std::max(nxt_, una_);
+    rack_.una = una_;
     Duration rtt = sent && !ambiguous ? now - *sent : Duration{0};
     if (rules_.timestamps) rtt = now - ack.sent;
     if (rtt.ps > 0) rtt_.Sample(rtt);
@@ -256,6 +412,7 @@ class SenderModel {
     } else if (!recovering_ || rules_.sack || is_first_partial) {
       RestartTimer(now);
     }
+    ScheduleProbe(now);
   }
 
   // Marks and growth: RFC 3168 section 6.1.2, RFC 8257 section 3.3, RFC 5681 section 3.1.
@@ -294,8 +451,20 @@ class SenderModel {
     if (Outstanding() == 0) return false;
     return !recover_ || (rules_.sack ? una_ >= *recover_ : una_ > *recover_);
   }
+  bool IsInEpisode() const { return recover_ && una_ < *recover_; }
+  void BeginEpisode() {
+    cwnd_before_ = cwnd_;
+    ssthresh_before_ = ssthresh_;
+    unproven_ = 0;
+    may_undo_ = true;
+    rescued_ = false;
+    rack_.BeginEpisode();
+    prr_flight_ = Flight();
+    prr_arrived_ = prr_out_ = 0;
+  }
   void EnterRecovery() {
-    ++recoveries_;
+    ++counts_.recoveries;
+    BeginEpisode();
     loss_due_ = true;
     recovering_ = true;
     seen_partial_ = false;
@@ -303,9 +472,9 @@ class SenderModel {
     Halve();
     cwnd_ = ssthresh_;
     // An earlier recovery may have sent it again beyond its own end.
-    resend_first_ = !resent_.contains(una_);
+    resend_first_ = rules_.rack || !resent_.contains(una_);
     if (rules_.sack) {
-      lost_.insert(una_);
+      if (!rules_.rack) lost_.insert(una_);
     } else {
       cwnd_ += rules_.dupthresh * mss_;
     }
@@ -314,6 +483,8 @@ class SenderModel {
   void Continue(int64_t bytes) {
     if (una_ >= *recover_) {
       recovering_ = resend_first_ = false;
+      rack_.OnRecoveryEnd();
+      if (rules_.prr && may_undo_) cwnd_ = ssthresh_;
       if (!rules_.sack) cwnd_ = std::min(ssthresh_, std::max(Flight() * mss_, mss_) + mss_);
     } else if (rules_.sack) {
       resend_first_ = false;
@@ -357,9 +528,23 @@ class SenderModel {
   std::optional<uint32_t> timed_out_at_;
   Time timeout_at_ = kNever;
   Time busy_until_{};
-  int64_t timeouts_ = 0;
-  int64_t recoveries_ = 0;
-  int64_t repairs_ = 0;
+  Counts counts_;
+
+  RackModel rack_;
+  uint32_t dupthresh_;
+  Time reorder_at_ = kNever;
+  Time probe_at_ = kNever;
+  bool probe_due_ = false;
+  bool probe_is_old_ = false;
+  std::optional<size_t> probe_end_;
+  bool rescued_ = false;
+  double cwnd_before_ = 0;  // The last episode.
+  double ssthresh_before_ = 0;
+  uint32_t unproven_ = 0;
+  bool may_undo_ = false;
+  double prr_flight_ = 0;
+  double prr_arrived_ = 0;
+  double prr_out_ = 0;
 };
 
 // What the receiver of one flow must acknowledge.
@@ -407,8 +592,7 @@ class ReceiverModel {
     EXPECT_EQ(ack.seq, answer.expected);
     EXPECT_EQ(ack.sent, data.sent);
     EXPECT_EQ(ack.bytes, rules_.timestamps ? 70 : 64);
-    EXPECT_EQ(ack.Has(Packet::kDsack), answer.again);
-    EXPECT_EQ(ack.Has(Packet::kEce), answer.echo);
+    EXPECT_EQ(ack.flags, (answer.again ? Packet::kDsack : 0) | (answer.echo ? Packet::kEce : 0));
     std::vector<std::pair<uint32_t, uint32_t>> blocks;
     for (const SackBlock& block : ack.ack.sack) {
       if (block.length == 0 || answer.blocks.empty()) break;
@@ -509,6 +693,8 @@ class BesideSender final : public HostPolicy {
     EXPECT_DOUBLE_EQ(sender.cwnd(), model.cwnd());
     EXPECT_DOUBLE_EQ(sender.window().ssthresh, model.ssthresh());
     EXPECT_DOUBLE_EQ(sender.state().alpha.value_or(1), model.alpha());
+    EXPECT_EQ(sender.state().in_flight, model.in_flight());
+    EXPECT_EQ(sender.state().acked, model.acked());
   }
   void OnAck(HostView& view, HostFlow& flow, const Packet& packet, const AckNews& news) override {
     models_[flow.id]->OnAck(view.now(), packet, news, transport_->FindSender(flow.id)->cwnd());
@@ -517,7 +703,7 @@ class BesideSender final : public HostPolicy {
     if (sign == LossSign::kTimeout) {
       models_[flow.id]->OnTimeout(view.now());
     } else {
-      models_[flow.id]->OnHole();
+      models_[flow.id]->OnHole(view.now());
     }
   }
   size_t StateBytes() const override { return 0; }
@@ -542,12 +728,17 @@ class BesideReceiver final : public HostPolicy {
   Receivers& models_;
 };
 
+Match Paused(bool pauses) {
+  return [=](const Packet& p) {
+    return pauses && p.kind == PacketKind::kData && p.sent.ps % 1'000'000'000 < 40'000'000;
+  };
+}
+
 class TcpModelTest : public testing::TestWithParam<Scenario> {};
 
 TEST_P(TcpModelTest, SendsWhatTheRulesSay) {
   const Scenario& scenario = GetParam();
-  int64_t timeouts = 0;
-  int64_t recoveries = 0;
+  SenderModel::Counts counts;
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Senders senders;
@@ -563,6 +754,7 @@ TEST_P(TcpModelTest, SendsWhatTheRulesSay) {
              .switch_policy =
                  Scripted({DropAt(0, WithProbability(scenario.loss, seed, data)),
                            MarkAt(0, WithProbability(scenario.marks, seed + 10, data)),
+                           HoldAt(1, Paused(scenario.pauses), 200_us),
                            LetPassAt(0, WithProbability(scenario.overtaken, seed + 20, data), 5),
                            DropAt(2, WithProbability(scenario.lost_acks, seed + 30,
                                                      Anything(PacketKind::kAck)))}),
@@ -580,13 +772,27 @@ TEST_P(TcpModelTest, SendsWhatTheRulesSay) {
       const FlowRecord& record = lab.Record(flow);
       senders[flow]->CheckEnd(record.sender);
       receivers[flow]->CheckEnd(record.receiver);
-      timeouts += senders[flow]->timeouts();
-      recoveries += senders[flow]->recoveries();
+      counts.Add(senders[flow]->counts());
     }
     if (HasFailure()) return;
   }
-  EXPECT_EQ(timeouts > 0, scenario.times_out);
-  EXPECT_EQ(recoveries > 0, scenario.recovers);
+  EXPECT_EQ(counts.timeouts > 0, scenario.times_out);
+  EXPECT_EQ(counts.recoveries > 0, scenario.recovers);
+  EXPECT_EQ(counts.probes > 0, scenario.tlp);
+  EXPECT_EQ(counts.probe_losses > 0, scenario.tlp && scenario.most < 10);
+  EXPECT_EQ(counts.undone > 0, scenario.undo);
+  EXPECT_EQ(counts.rescues > 0, scenario.rescue);
+}
+
+Scenario Extended(const std::string& name, const std::string& options, Scenario rest) {
+  rest.name = name;
+  rest.transport = "kind: tcp, min_rto: 1ms, " + options;
+  rest.sizes = {300'000, 1, 1'460, 400'000, 500'001};
+  rest.loss = 0.03;
+  rest.overtaken = 0.03;
+  rest.lost_acks = 0.05;
+  rest.pauses = rest.recovers = rest.times_out = true;
+  return rest;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -659,7 +865,27 @@ INSTANTIATE_TEST_SUITE_P(
                  .overtaken = 0.02,
                  .lost_acks = 0.1,
                  .recovers = true,
-                 .times_out = true}),
+                 .times_out = true},
+        Extended("Rack", "loss: rack", {.rack = true}),
+        Extended("RackProbes", "loss: rack, tlp: true", {.rack = true, .tlp = true}),
+        Extended(
+            "RackProbesInASmallWindow",
+            "loss: rack, tlp: true, rwnd: 4, delack_count: 2, delack_timeout: 50us",
+            {.most = 4, .delack_count = 2, .delack_timeout = 50_us, .rack = true, .tlp = true}),
+        Extended("Prr", "prr: true", {.prr = true}),
+        Extended("Undo", "undo: dsack", {.undo = true}),
+        Extended("Rescue", "rescue: true", {.rescue = true}),
+        Extended("Adapt", "reordering_adapt: true", {.adapt = true}),
+        Extended("All",
+                 "loss: rack, tlp: true, prr: true, undo: dsack, rescue: true, "
+                 "reordering_adapt: true, delack_count: 2, delack_timeout: 100us",
+                 {.delack_count = 2,
+                  .rack = true,
+                  .tlp = true,
+                  .prr = true,
+                  .undo = true,
+                  .rescue = true,
+                  .adapt = true})),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace heddle::tcp_model_test

@@ -132,12 +132,17 @@ TEST(CubicTest, FollowsTheFunctionThroughItsPlateau) {
 }
 
 TEST(CubicTest, TakesTheConstantOfTheFunctionFromItsSettings) {
-  // K = cbrt(30 / 4) = 1.9574338; W_cubic(2) = 100 + 4 * 0.0425662^3 = 100.000308.
-  Flow flow(100, ", c: 4");
-  flow.Lose();
-  flow.Ack(0.1);
-  flow.Ack(2);
-  EXPECT_NEAR(flow.cwnd(), 70.007563 + (100.000308 - 70.007563) / 70.007563, 1e-5);
+  // K = cbrt(30 / c), and the function is an eighth of 30 segments below 100 at half of that time.
+  for (const double c : {0.001, 0.4, 4.0, 25.0, 300.0, 4e4, 4e7, 1e9}) {
+    SCOPED_TRACE(c);
+    Flow flow(100, ", c: " + std::to_string(c));
+    flow.Lose();
+    flow.window().cwnd = 100 * kTestMss;
+    flow.Lose();  // Not at a smaller window than before: W_max stays (section 4.7).
+    flow.Ack(0.1);
+    flow.Ack(std::cbrt(30 / c) / 2);
+    EXPECT_NEAR(flow.cwnd(), 70.007563 + (96.25 - 70.007563) / 70.007563, 2e-6);
+  }
 }
 
 // --- The Reno-friendly region (section 4.3) ---

@@ -82,6 +82,22 @@ TEST(EveryWindowTest, IsReducedOnceInAWindowOfData) {
   }
 }
 
+// The first ACK of a flow is as good as any other: it grows the window, or with an echo reduces it.
+TEST(EveryWindowTest, HeedsTheFirstAckOfAFlow) {
+  for (const std::string& kind : kKinds) {
+    SCOPED_TRACE(kind);
+    const auto control = ControlFrom(kind);
+    CongestionWindow window = WindowOf(20);
+    control->Start(window, 20);
+    EXPECT_FALSE(control->OnAck(window, Acked(1, 20)));
+    EXPECT_EQ(window.cwnd, 21 * kMss);
+    CongestionWindow marked = WindowOf(20);
+    control->Start(marked, 20);
+    EXPECT_TRUE(control->OnAck(marked, Acked(1, 20, true)));
+    EXPECT_LT(marked.cwnd, 20 * kMss);
+  }
+}
+
 // RFC 3465: in slow start an ACK counts for one segment, and for two where ACKs are delayed.
 TEST(EveryWindowTest, GrowsInSlowStartByTheLimitOfAnAck) {
   for (const std::string& kind : kKinds) {

@@ -40,7 +40,8 @@ std::vector<double> Windows(const WindowControl& control, CongestionWindow& wind
                             uint32_t last, uint32_t marked = 0) {
   std::vector<double> windows;
   for (uint32_t una = first; una <= last; ++una) {
-    control.OnAck(window, AckOf(una, una == marked));
+    // Only the twelfth ACK closes an observation that reduces the window; see below.
+    EXPECT_EQ(control.OnAck(window, AckOf(una, una == marked)), una == 12);
     windows.push_back(window.cwnd);
   }
   return windows;
