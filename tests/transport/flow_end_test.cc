@@ -39,7 +39,19 @@ const std::vector<std::string> kTransports = {
     "{kind: mptcp, min_rto: 500us, subflows: 2, scheduler: redundant, delack_count: 2}",
     "{kind: mptcp, min_rto: 500us, subflows: 2, loss: rack, scheduler: min_rtt}",
     "{kind: mmptcp, min_rto: 500us, switch_bytes: 40KB, subflows: 2}",
-    "{kind: mmptcp, min_rto: 500us, switch_bytes: 40KB, subflows: 2, setup: join}"};
+    "{kind: mmptcp, min_rto: 500us, switch_bytes: 40KB, subflows: 2, setup: join}",
+    "{kind: rocev2, rto: 500us, ack_interval: 3, nack: timer}",
+    "{kind: rocev2, rto: 500us, cc: {kind: dcqcn, rp: nic, cnp_mode: ack_flag}}",
+    "{kind: rocev2, recovery: irn, cc: {kind: dcqcn, cnp_trailing: true}}",
+    "{kind: rocev2, recovery: irn, cc: swift, nack_threshold: 2}",
+    "{kind: rocev2, recovery: sr, rto: 500us, cc: hpcc, ack_interval: 3}",
+    "{kind: rocev2, recovery: ddp, cc: timely, ack_interval: 4, ddp_loss: threshold}",
+    "{kind: mprdma, message: 30KB}",
+    "{kind: mprdma, beyond: nack}",
+    "{kind: uet}",
+    "{kind: uet, cc: smartt, loss: timeout, ack_bytes: 20KB}",
+    "{kind: uet, receiver: rccc}",
+    "{kind: uet, preset: ndp, rto: 500us}"};
 
 // A rule for packets of one connection only.
 Match Of(FlowId flow, Match match) {
