@@ -69,7 +69,7 @@ Match Is(PacketKind kind, uint32_t subflow, uint32_t seq) {
 TEST(SlotTest, AFlowInAUsedSlotIsLikeOneInANewSlot) {
   for (const std::string& transport : kTransports) {
     const auto second = [&](HostId from, uint64_t seed) {
-      const bool is_tcp = transport.find("mptcp") == std::string::npos;
+      const bool is_mptcp = transport.find("mptcp") != std::string::npos;
       const auto data = Anything(PacketKind::kData);
       const auto acks = Anything(PacketKind::kAck);
       std::vector<Rule> rules = {DropAt(0, Of(1, Is(PacketKind::kData, 0, 5))).Times(1),
@@ -79,13 +79,13 @@ TEST(SlotTest, AFlowInAUsedSlotIsLikeOneInANewSlot) {
                                  MarkAt(0, Of(1, Is(PacketKind::kData, 0, 40))),
                                  DropAt(0, Of(1, Is(PacketKind::kData, 1, 3))).Times(1),
                                  HoldAt(0, Of(1, Is(PacketKind::kData, 1, 8)), 30_us).Times(1)};
-      if (!is_tcp) rules.push_back(HoldAt(0, AllData(SubflowId(1, 1)), 70_us));
+      if (is_mptcp) rules.push_back(HoldAt(0, AllData(SubflowId(1, 1)), 70_us));
       if (seed > 0) {
         rules.insert(rules.end(), {DropAt(0, Of(0, WithProbability(0.04, seed, data))),
                                    DropAt(0, Of(0, WithProbability(0.04, seed + 9, acks))),
                                    MarkAt(0, Of(0, WithProbability(0.04, seed + 18, data))),
                                    HoldAt(0, Of(0, WithProbability(0.05, seed + 27, data)), 9_us)});
-        if (!is_tcp) rules.push_back(HoldAt(0, AllData(SubflowId(0, 1)), 90_us));
+        if (is_mptcp) rules.push_back(HoldAt(0, AllData(SubflowId(0, 1)), 90_us));
       }
       Lab lab({.graph = Star(4, {10_Gbps, 1_us}),
                .transport = transport,
@@ -184,7 +184,7 @@ class Listening final : public Application {
 // lost. It is handed when the first copy of its last byte leaves.
 TEST(ApplicationTest, HearsOfEachStepOfAMessageOnce) {
   for (const std::string& transport : kTransports) {
-    const bool is_tcp = transport.find("mptcp") == std::string::npos;
+    const int64_t mss = TransportFrom(transport).settings->sizes().mss;
     for (uint64_t seed = 0; seed < 3; ++seed) {
       SCOPED_TRACE(fmt::format("{}, seed {}", transport, seed));
       std::optional<Time> last;
@@ -204,8 +204,7 @@ TEST(ApplicationTest, HearsOfEachStepOfAMessageOnce) {
       Host& receiver = lab.network().host(1);
       sender.SetApplication(std::make_unique<Listening>(at_sender, sender), 1);
       receiver.SetApplication(std::make_unique<Listening>(at_receiver, receiver), 1);
-      const int64_t mss = transport.find("timestamps") != std::string::npos ? 1'448 : 1'460;
-      lab.AddFlow(0, 1, 99 * (is_tcp ? mss : 1'440) + 777);
+      lab.AddFlow(0, 1, 99 * mss + 777);
       lab.Run(Time{} + 1_s);
       ASSERT_TRUE(lab.finished());
       const FlowRecord& record = lab.Record(0);
