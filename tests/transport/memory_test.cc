@@ -137,6 +137,8 @@ TEST(TransportMemoryTest, OfBackgroundSources) {
   host.SetBackground(&udp, 5);
   const size_t table = 8 * 8;
   EXPECT_EQ(udp.memory_bytes(), sizeof(Udp) + table);
+  EXPECT_EQ(udp.wire_sent(), 0);
+  EXPECT_EQ(udp.wire_received(), 0);
   std::vector<UdpSource> sources;
   for (uint32_t id = 0; id < 7; ++id) sources.push_back(Datagrams(id, 0, 1, 1_Gbps));
   for (uint32_t id = 0; id < 3; ++id) udp.Expect(sources[id]);
