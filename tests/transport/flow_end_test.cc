@@ -45,7 +45,19 @@ const std::vector<std::string> kTransports = {
     "{kind: mptcp, min_rto: 500us, subflows: 2, scheduler: redundant, delack_count: 2}",
     "{kind: mptcp, min_rto: 500us, subflows: 2, loss: rack, scheduler: min_rtt}",
     "{kind: mmptcp, min_rto: 500us, switch_bytes: 40KB, subflows: 2}",
-    "{kind: mmptcp, min_rto: 500us, switch_bytes: 40KB, subflows: 2, setup: join}"};
+    "{kind: mmptcp, min_rto: 500us, switch_bytes: 40KB, subflows: 2, setup: join}",
+    "{kind: rocev2, rto: 500us, ack_interval: 3, nack: timer}",
+    "{kind: rocev2, rto: 500us, cc: {kind: dcqcn, rp: nic, cnp_mode: ack_flag}}",
+    "{kind: rocev2, recovery: irn, cc: {kind: dcqcn, cnp_trailing: true}}",
+    "{kind: rocev2, recovery: irn, cc: swift, nack_threshold: 2}",
+    "{kind: rocev2, recovery: sr, rto: 500us, cc: hpcc, ack_interval: 3}",
+    "{kind: rocev2, recovery: ddp, cc: timely, ack_interval: 4, ddp_loss: threshold}",
+    "{kind: mprdma, message: 30KB}",
+    "{kind: mprdma, beyond: nack}",
+    "{kind: uet}",
+    "{kind: uet, cc: smartt, loss: timeout, ack_bytes: 20KB}",
+    "{kind: uet, receiver: rccc}",
+    "{kind: uet, preset: ndp, rto: 500us}"};
 
 // A rule for packets of one connection only.
 Match Of(FlowId flow, Match match) {
@@ -74,18 +86,18 @@ TEST(SlotTest, AFlowInAUsedSlotIsLikeOneInANewSlot) {
   constexpr uint64_t kSameLosses = 4;  // As flow 1 has.
   for (const std::string& transport : kTransports) {
     const auto second = [&](HostId from, uint64_t seed) {
-      const bool is_tcp = transport.find("mptcp") == std::string::npos;
+      const bool is_mptcp = transport.find("mptcp") != std::string::npos;
       const auto data = Anything(PacketKind::kData);
       const auto acks = Anything(PacketKind::kAck);
       std::vector<Rule> rules = Losses(1);
       if (seed == kSameLosses) std::ranges::copy(Losses(0), std::back_inserter(rules));
-      if (!is_tcp) rules.push_back(HoldAt(0, AllData(SubflowId(1, 1)), 70_us));
+      if (is_mptcp) rules.push_back(HoldAt(0, AllData(SubflowId(1, 1)), 70_us));
       if (seed > 0 && seed != kSameLosses) {
         rules.insert(rules.end(), {DropAt(0, Of(0, WithProbability(0.04, seed, data))),
                                    DropAt(0, Of(0, WithProbability(0.04, seed + 9, acks))),
                                    MarkAt(0, Of(0, WithProbability(0.04, seed + 18, data))),
                                    HoldAt(0, Of(0, WithProbability(0.05, seed + 27, data)), 9_us)});
-        if (!is_tcp) rules.push_back(HoldAt(0, AllData(SubflowId(0, 1)), 90_us));
+        if (is_mptcp) rules.push_back(HoldAt(0, AllData(SubflowId(0, 1)), 90_us));
       }
       Lab lab({.graph = Star(4, {10_Gbps, 1_us}),
                .transport = transport,
@@ -184,7 +196,7 @@ class Listening final : public Application {
 // lost. It is handed when the first copy of its last byte leaves.
 TEST(ApplicationTest, HearsOfEachStepOfAMessageOnce) {
   for (const std::string& transport : kTransports) {
-    const bool is_tcp = transport.find("mptcp") == std::string::npos;
+    const int64_t mss = TransportFrom(transport).settings->sizes().mss;
     for (uint64_t seed = 0; seed < 3; ++seed) {
       SCOPED_TRACE(fmt::format("{}, seed {}", transport, seed));
       std::optional<Time> last;
@@ -204,8 +216,7 @@ TEST(ApplicationTest, HearsOfEachStepOfAMessageOnce) {
       Host& receiver = lab.network().host(1);
       sender.SetApplication(std::make_unique<Listening>(at_sender, sender), 1);
       receiver.SetApplication(std::make_unique<Listening>(at_receiver, receiver), 1);
-      const int64_t mss = transport.find("timestamps") != std::string::npos ? 1'448 : 1'460;
-      lab.AddFlow(0, 1, 99 * (is_tcp ? mss : 1'440) + 777);
+      lab.AddFlow(0, 1, 99 * mss + 777);
       lab.Run(Time{} + 1_s);
       ASSERT_TRUE(lab.finished());
       const FlowRecord& record = lab.Record(0);

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/engine.h"
@@ -51,6 +53,39 @@ TEST(TransportMemoryTest, OfSelectiveRepeat) {
   EXPECT_EQ(repair.memory_bytes(), 0u);
   repair.OnArrived(128);
   EXPECT_EQ(repair.memory_bytes(), 4u * 8);
+}
+
+// Before the first ACK, after 400 us, a sender keeps the number of the latest transmission of each
+// packet; to place packets out of order, also each transmission with its packet and its time. Ultra
+// Ethernet keeps 16 bytes of each packet and two numbers of each transmission.
+TEST(TransportMemoryTest, OfSendersIsThatOfThePacketsInFlight) {
+  struct Sender {
+    std::string transport;
+    size_t bytes;
+    Duration packet;
+  };
+  const Duration roce = 884'800_ps;  // 1106 bytes at 10 Gbps.
+  for (const auto& [transport, bytes, packet] :
+       {Sender{"{kind: rocev2}", 4, roce}, Sender{"{kind: rocev2, recovery: irn}", 4, roce},
+        Sender{"{kind: rocev2, recovery: ddp}", 4 + 16, roce + 12'800_ps},
+        Sender{"{kind: mprdma}", 4, roce + 12'800_ps},
+        Sender{"{kind: uet}", 16 + 8, 3'352'000_ps}}) {
+    Lab lab({.graph = Line(2, {10_Gbps, 100_us}), .transport = transport});
+    lab.AddFlow(0, 1, 10'000'000);
+    const auto room = [&](Time now) {
+      return std::bit_ceil(static_cast<size_t>((now - Time{}) / packet) + 1) * bytes;
+    };
+    size_t before = 0;
+    lab.SampleEvery(20_us, [&](Time now) {
+      const size_t bytes_now = lab.network().host(0).transport().memory_bytes();
+      if (now == Time{} + 20_us) before = bytes_now - room(now);
+      if (now > Time{} + 20_us) {
+        EXPECT_EQ(bytes_now, before + room(now)) << transport << now.ps;
+      }
+    });
+    lab.Run(Time{} + 390_us);
+    EXPECT_GT(before, 0u) << transport;
+  }
 }
 
 // Two numbers and a time for each flow, and what each kind keeps more: Juggler four numbers, a
@@ -102,6 +137,8 @@ TEST(TransportMemoryTest, OfBackgroundSources) {
   host.SetBackground(&udp, 5);
   const size_t table = 8 * 8;
   EXPECT_EQ(udp.memory_bytes(), sizeof(Udp) + table);
+  EXPECT_EQ(udp.wire_sent(), 0);
+  EXPECT_EQ(udp.wire_received(), 0);
   std::vector<UdpSource> sources;
   for (uint32_t id = 0; id < 7; ++id) sources.push_back(Datagrams(id, 0, 1, 1_Gbps));
   for (uint32_t id = 0; id < 3; ++id) udp.Expect(sources[id]);

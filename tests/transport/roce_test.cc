@@ -310,17 +310,22 @@ TEST(RoceWindowTest, FollowsFromTheNetwork) {
   EXPECT_EQ(FctRx(Transfer(1'000'000, {}, Roce("recovery: irn"), Links(6))), 90'259'200_ps);
 }
 
+// A rate above the line's does not widen the window.
 TEST(RoceWindowTest, ShrinksWithTheRate) {
-  Lab lab({.graph = Line(4, {100_Gbps, 10_us}),
-           .transport = "{kind: rocev2, framing: ns3_rdma, window: bdp_var, bdp: 100KB, cc: {kind: "
-                        "none, rate: 20Gbps}}"});
-  lab.AddFlow(0, 1, 1'000'000);
-  uint32_t most = 0;
-  lab.SampleEvery(100_ns, [&](Time) {
-    if (const RoceSender* qp = lab.QueuePair(0)) most = std::max(most, qp->in_flight());
-  });
-  lab.Run();
-  EXPECT_EQ(most, 20u);
+  for (const auto& [rate, packets] :
+       {std::pair{"20Gbps", 20u}, std::pair{"100Gbps", 100u}, std::pair{"200Gbps", 100u}}) {
+    Lab lab({.graph = Line(4, {100_Gbps, 10_us}),
+             .transport = std::string("{kind: rocev2, framing: ns3_rdma, window: bdp_var, bdp: "
+                                      "100KB, cc: {kind: none, rate: ") +
+                          rate + "}}"});
+    lab.AddFlow(0, 1, 1'000'000);
+    uint32_t most = 0;
+    lab.SampleEvery(100_ns, [&](Time) {
+      if (const RoceSender* qp = lab.QueuePair(0)) most = std::max(most, qp->in_flight());
+    });
+    lab.Run();
+    EXPECT_EQ(most, packets) << rate;
+  }
 }
 
 // --- Go-back-N (T11) ---

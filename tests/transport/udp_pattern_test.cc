@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 #include <vector>
 
+#include "tests/support/limits.h"
 #include "tests/support/printers.h"
 
 namespace heddle::udp_pattern_test {
@@ -32,6 +34,23 @@ double CountBefore(const UdpPattern& pattern, BitRate rate, Duration end, uint64
   double count = 0;
   for (; clock.next() < Time{} + end; clock.Advance()) ++count;
   return count;
+}
+
+// Above a shape of 1 a Pareto distribution has a mean.
+TEST(UdpPatternTest, EachSettingHasItsLimits) {
+  const auto mistakes = [](const SettingValues& its, const std::string& value) {
+    return MistakesIn<UdpPattern>("{" + its.setting + ": " + value + "}");
+  };
+  const std::vector<std::string> lengths = {"exponential", "constant", "pareto"};
+  ExpectTakenAndRefused(
+      {{"pattern", {"cbr", "poisson", "onoff"}, {"off"}},
+       {"jitter", {"0", "1"}, {"-0.001", "1.001"}},
+       {"mean_on", {"1ns", "1000s"}, {"999ps", "1000000000000001ps"}},
+       {"mean_off", {"1ns", "1000s"}, {"999ps", "1000000000000001ps"}},
+       {"on_dist", lengths, {"uniform"}},
+       {"off_dist", lengths, {"uniform"}},
+       {"shape", {"1.001", "100"}, {"1", "100.001"}}},
+      mistakes, [](const SettingValues& its, const std::string&) { return its.setting + ": "; });
 }
 
 TEST(CbrTest, ComesAtExactlyItsRate) {

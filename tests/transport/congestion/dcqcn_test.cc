@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests DCQCN's rates step by step, and in a network.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -166,6 +168,77 @@ TEST(DcqcnPaperTest, GrowsFasterWhenBothClocksAgree) {
   }
 }
 
+// Section 3.1 of the paper with a timer for alpha, too, at 100 Gbps: g is 1/16, alpha decays every
+// 7 us, the rate grows every 11 us and every 20 KB, F is 2, and rates are in Gbps.
+class PaperReference {
+ public:
+  void Cnp(Time now) {
+    Run(now, now - 1_ps);
+    target_ = rate_;
+    rate_ = std::max(rate_ * (1 - alpha_ / 2), 1.5);
+    alpha_ = 15.0 / 16 * alpha_ + 1.0 / 16;
+    alpha_at_ = now + 7_us;
+    increase_at_ = now + 11_us;
+    steps_[0] = steps_[1] = bytes_ = 0;
+    began_ = true;
+  }
+  void Send(Time now, int64_t bytes) {
+    Run(now - 1_ps, now - 1_ps);
+    bytes_ += bytes;
+    if (bytes_ < 20'000 || !began_) return;
+    bytes_ -= 20'000;
+    Increase(1);
+  }
+  void Run(Time alpha_until, Time increase_until) {
+    for (; alpha_at_ <= alpha_until; alpha_at_ += 7_us) alpha_ *= 15.0 / 16;
+    for (; increase_at_ <= increase_until; increase_at_ += 11_us) Increase(0);
+  }
+  double rate() const { return rate_; }
+
+ private:
+  void Increase(size_t clock) {
+    ++steps_[clock];
+    const auto [least, most] = std::minmax(steps_[0], steps_[1]);
+    if (most > 2) target_ += least > 2 ? 2.0 * static_cast<double>(least - 2) : 0.3;
+    target_ = std::min(target_, 100.0);
+    rate_ = (rate_ + target_) / 2;
+  }
+
+  double rate_ = 100;
+  double target_ = 100;
+  double alpha_ = 1;
+  Time alpha_at_ = kNever;
+  Time increase_at_ = kNever;
+  int64_t steps_[2] = {0, 0};  // Of the timer and of the bytes.
+  int64_t bytes_ = 0;
+  bool began_ = false;
+};
+
+TEST(DcqcnPaperTest, AgreesWithTimersThatRunAllTheTime) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Rng rng = Rng::Stream(seed, "cnps", 0);
+    RateClock rate(
+        ", g: 1/16, alpha_interval: 7us, increase_interval: 11us, byte_counter: 20KB, threshold: "
+        "2, rai: 300Mbps, rhai: 2Gbps, min_rate: 1500Mbps");
+    PaperReference reference;
+    Time now = At(1_us);
+    Time cnp = now;
+    for (int i = 0; i < 2'000; ++i) {
+      if (now >= cnp) {
+        rate.Cnp(now);
+        reference.Cnp(now);
+        cnp = now + 1_us * rng.Below(seed % 2 == 0 ? 20 : 300);
+      } else {
+        rate.Send(now, 1'500);
+        reference.Send(now, 1'500);
+      }
+      reference.Run(now, now);
+      ASSERT_NEAR(rate.Gbps(now), reference.rate(), 2e-9) << now.ps << " ps, seed " << seed;
+      now += 100_ns * rng.Below(rng.Below(4) == 0 ? 100 : 10);
+    }
+  }
+}
+
 TEST(DcqcnPaperTest, NeverFallsBelowItsLeastRate) {
   RateClock rate;
   for (int i = 0; i < 100; ++i) rate.Cnp(At(50_us * i));
@@ -191,6 +264,20 @@ TEST(DcqcnNicTest, CutsOnItsGrid) {
   EXPECT_NEAR(rate.Gbps(At(304'001_ns)), 75.39, 0.005);
   EXPECT_NEAR(rate.Gbps(At(604'001_ns)), 87.69, 0.005);
   EXPECT_NEAR(rate.Gbps(At(904'001_ns)), 93.85, 0.005);
+}
+
+// The first CNP of a flow may cut its rate, which is then the target of the way back, too.
+TEST(DcqcnNicTest, MayBeginAtAShareOfTheRate) {
+  for (const auto& [least, first] : {std::pair(0.1, 25.0), std::pair(20.0, 25.0),
+                                     std::pair(40.0, 40.0), std::pair(1'000.0, 100.0)}) {
+    RateClock rate(fmt::format(", rp: nic, rate_on_first_cnp: 0.25, min_rate: {}Mbps",
+                               static_cast<int64_t>(least * 1e3)));
+    rate.Cnp(At(0_us));
+    EXPECT_DOUBLE_EQ(rate.Gbps(At(4_us)), first);
+    const double cut = std::max(first * (1 - std::pow(255.0 / 256, 4) / 2), std::min(least, first));
+    EXPECT_DOUBLE_EQ(rate.Gbps(At(4'001_ns)), cut);
+    EXPECT_DOUBLE_EQ(rate.Gbps(At(304'001_ns)), (cut + first) / 2);
+  }
 }
 
 TEST(DcqcnNicTest, KeepsTheTargetOfCutsInARow) {

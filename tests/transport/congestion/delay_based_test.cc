@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // TIMELY and Swift: single steps, and flows that share a port.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tests/support/controls_from.h"
@@ -102,6 +103,54 @@ TEST(TimelyTest, TakesOneSampleForEachSegment) {
   EXPECT_DOUBLE_EQ(flow.state.rate, 5e9 + 2 * 10e6);
 }
 
+// Algorithm 1 of the paper as it is printed; rates in Gbps, times in microseconds.
+class TimelyReference {
+ public:
+  explicit TimelyReference(double rate) : rate_(rate) {}
+  void OnCompletion(double new_rtt) {
+    const double new_rtt_diff = previous_ ? new_rtt - *previous_ : 0;
+    previous_ = new_rtt;
+    rtt_diff_ = (1 - 0.3) * rtt_diff_ + 0.3 * new_rtt_diff;
+    const double normalised_gradient = rtt_diff_ / 25;
+    completions_ = new_rtt < 40 || new_rtt > 90 || normalised_gradient > 0 ? 0 : completions_ + 1;
+    if (new_rtt < 40) {
+      rate_ += 0.07;
+    } else if (new_rtt > 90) {
+      rate_ *= 1 - 0.6 * (1 - 90 / new_rtt);
+    } else if (normalised_gradient <= 0) {
+      rate_ += (completions_ >= 3 ? 4 : 1) * 0.07;
+    } else {
+      rate_ *= 1 - 0.6 * normalised_gradient;
+    }
+    rate_ = std::clamp(rate_, 0.5, 10.0);
+  }
+  double rate() const { return rate_; }
+
+ private:
+  double rate_;
+  std::optional<double> previous_;
+  double rtt_diff_ = 0;
+  int completions_ = 0;
+};
+
+TEST(TimelyTest, AgreesWithThePaperWhateverItsSettings) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Rng rng = Rng::Stream(seed, "timely", 0);
+    Flow flow(RateControlFrom(
+        "{kind: timely, alpha: 0.3, beta: 0.6, t_low: 40us, t_high: 90us, min_rtt: 25us, delta: "
+        "70Mbps, hyperactive_after: 3, hyperactive_factor: 4, segment: 1B, min_rate: 500Mbps}"));
+    TimelyReference reference(10);
+    uint32_t rtt = 60;
+    for (int i = 0; i < 500; ++i) {
+      const uint32_t step = rng.Below(seed % 2 == 0 ? 4 : 20);
+      rtt = std::clamp(rng.Below(2) == 0 ? rtt + step : rtt - std::min(step, rtt), 30u, 110u);
+      flow.Ack(1_us * rtt);
+      reference.OnCompletion(rtt);
+      ASSERT_NEAR(flow.state.rate * 1e-9, reference.rate(), 1e-9) << "ACK " << i << " of " << seed;
+    }
+  }
+}
+
 // --- Swift ---
 
 // The delay that a window of `cwnd` packets aims at over so many links: the least at which an ACK
@@ -160,6 +209,88 @@ TEST(SwiftTest, FollowsThePaperStepByStep) {
   Flow calm = SwiftAt(10);
   calm.Ack(24_us, At(1_ms), 2);
   EXPECT_DOUBLE_EQ(calm.state.window, 10.2);
+}
+
+// Algorithm 1 of the paper and its flow scaling (section 3.2), with windows in packets and times in
+// microseconds.
+class SwiftReference {
+ public:
+  void OnAck(double now, double rtt, int packets, int links) {
+    rtt_ = rtt;
+    if (packets > 0) retransmits_ = 0;
+    const double alpha = 8 / (1 / std::sqrt(0.25) - 1 / std::sqrt(16.0));
+    const double beta = -alpha / std::sqrt(16.0);
+    const double scaling = std::max(0.0, std::min(alpha / std::sqrt(cwnd_) + beta, 8.0));
+    const double target = 12 + 1.5 * links + scaling;
+    if (rtt < target) {
+      cwnd_ += cwnd_ >= 1 ? 0.5 / cwnd_ * packets : 0.5 * packets;
+    } else {
+      Cut(now, std::max(1 - 0.7 * (rtt - target) / rtt, 1 - 0.4));
+    }
+    Bound();
+  }
+  void OnLoss(double now) {
+    Cut(now, 1 - 0.4);
+    Bound();
+  }
+  void OnTimeout(double now) {
+    if (++retransmits_ >= 3) {
+      cwnd_ = 0.2;
+    } else {
+      Cut(now, 1 - 0.4);
+    }
+    Bound();
+  }
+  double cwnd() const { return cwnd_; }
+  double Gbps() const { return cwnd_ < 1 ? std::min(8 * cwnd_ / rtt_, 10.0) : 10; }
+
+ private:
+  void Cut(double now, double factor) {
+    if (now - t_last_decrease_ < rtt_at_decrease_) return;
+    cwnd_ *= factor;
+    t_last_decrease_ = now;
+    rtt_at_decrease_ = rtt_;
+  }
+  void Bound() { cwnd_ = std::clamp(cwnd_, 0.2, 20.0); }
+
+  double cwnd_ = 15;
+  double rtt_ = 0;
+  double t_last_decrease_ = 0;
+  double rtt_at_decrease_ = 0;
+  int retransmits_ = 0;
+};
+
+TEST(SwiftTest, AgreesWithThePaperWhateverItsSettings) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Rng rng = Rng::Stream(seed, "swift", 0);
+    Flow flow(RateControlFrom(
+        "{kind: swift, ai: 0.5, beta: 0.7, max_mdf: 0.4, base: 12us, per_hop: 1500ns, fs_range: "
+        "8us, fs_min: 0.25, fs_max: 16, min_cwnd: 0.2, max_cwnd: 20, initial_cwnd: 15, retx_reset: "
+        "3}"));
+    SwiftReference reference;
+    uint32_t now = 0;
+    uint32_t rtt = 20;
+    for (int i = 0; i < 500; ++i) {
+      SCOPED_TRACE(fmt::format("step {} of {}", i, seed));
+      now += rng.Below(10);
+      rtt = std::clamp(rtt + rng.Below(9) - 4, 12u, seed % 2 == 0 ? 28u : 60u);
+      const uint32_t what = i == 0 ? 9 : rng.Below(40);
+      if (what == 0) {
+        flow.control->OnLoss(flow.state, At(1_us * now));
+        reference.OnLoss(now);
+      } else if (what < (seed % 3 == 0 ? 9u : 3u)) {
+        flow.control->OnTimeout(flow.state, At(1_us * now));
+        reference.OnTimeout(now);
+      } else {
+        const int packets = static_cast<int>(rng.Below(3));
+        const int links = 2 + static_cast<int>(rng.Below(3));
+        flow.Ack(1_us * rtt, At(1_us * now), packets, links);
+        reference.OnAck(now, rtt, packets, links);
+      }
+      ASSERT_NEAR(flow.state.window, std::max(reference.cwnd(), 1.0), 1e-4);
+      ASSERT_NEAR(flow.state.rate * 1e-9, reference.Gbps(), 1e-4);
+    }
+  }
 }
 
 TEST(SwiftTest, PacesAWindowBelowOnePacket) {
