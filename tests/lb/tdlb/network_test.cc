@@ -288,6 +288,25 @@ TEST(TdlbNetworkTest, AfterAStepTheTimeoutFollowsWithinAProbeAndARoundTrip) {
   }
 }
 
+// A byte takes a nanosecond, so the delay of the first path is a number of whole ones; that of the
+// second is half of one more, besides 38 us. Delays are rounded down, if clocks make one of the two
+// negative as well, so that the difference is the same by all clocks.
+TEST(TdlbNetworkTest, DelaysAreRoundedDownByAnyClocks) {
+  for (const std::string clocks : {"", ", clock_spread: 200us"}) {
+    Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 1, fabric_link: {rate: "
+                                    "8Gbps, delay: 1us}, asymmetry: [{spines: [1], delay: "
+                                    "20000250ps}]}"),
+             .balancer = "{kind: tdlb" + clocks + "}"});
+    lab.AddFlow(0, 1, 1'000, Time{} + 2_ms);
+    lab.Run(Time{} + 1_ms);
+    for (const size_t leaf : {0, 1}) {
+      for (const auto& gauge : lab.network().switches()[leaf]->policy().Gauges(Time{} + 1_ms)) {
+        EXPECT_DOUBLE_EQ(gauge.value, 38'000) << gauge.name << clocks;
+      }
+    }
+  }
+}
+
 // --- Three tiers ---
 
 // Each edge sends 2 probes in a round of 200 us to its pod's upper switches. Each of these sends 1
