@@ -21,6 +21,21 @@ using testing::HasSubstr;
 const Traffic kOneClass{.classes = 0b10, .control = 1, .wants_red = false, .sizes = {1'518, 20}};
 const Traffic kRdma{.classes = 0b1001, .control = 0, .wants_red = true, .sizes = {1'048, 0}};
 
+TEST(SwitchChannelsTest, AreThoseThatSwitchesSendOver) {
+  const auto rates = [](const std::string& direction) {
+    std::vector<int64_t> gbps;
+    for (const Channel& channel : SwitchChannels(LeafSpineFrom(
+             "{leaves: 2, spines: 2, hosts_per_leaf: 2, asymmetry: [{links: [host1-leaf0], rate: "
+             "5Gbps, direction: " +
+             direction + "}]}"))) {
+      gbps.push_back(channel.rate.bps / 1'000'000'000);
+    }
+    return gbps;
+  };
+  EXPECT_THAT(rates("up"), ElementsAre(10));  // Only the host sends at 5 Gbps.
+  EXPECT_THAT(rates("down"), ElementsAre(10, 5));
+}
+
 // A plan for two hosts at 25 Gbps on each of two leaves, which two spines link at 100 Gbps.
 class Plan {
  public:
