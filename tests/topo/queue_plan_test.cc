@@ -36,6 +36,22 @@ TEST(SwitchChannelsTest, AreThoseThatSwitchesSendOver) {
   EXPECT_THAT(rates("down"), ElementsAre(10, 5));
 }
 
+// Whichever end of a link the host is.
+TEST(SlowestNicTest, IsThatOfAHost) {
+  for (const bool swapped : {false, true}) {
+    Graph graph = LeafSpineFrom(
+        "{leaves: 2, spines: 1, hosts_per_leaf: 1, fabric_link: {rate: 1Gbps}, asymmetry: [{links: "
+        "[host1-leaf1], rate: 5Gbps, direction: up}]}");
+    for (Graph::Link& link : graph.links) {
+      if (!swapped) continue;
+      std::swap(link.a, link.b);
+      std::swap(link.a_to_b, link.b_to_a);
+    }
+    EXPECT_EQ(SlowestNic(graph), 5_Gbps);
+    EXPECT_EQ(FewestNics(graph), 1);
+  }
+}
+
 // A plan for two hosts at 25 Gbps on each of two leaves, which two spines link at 100 Gbps.
 class Plan {
  public:

@@ -79,6 +79,23 @@ TEST(BestNexthopDetailsTest, APacketThatAPortHasForgottenTellsNoLatency) {
   EXPECT_EQ(leaf.PortFor(LbPacket(1), Time{} + 501_us), kIdle);
 }
 
+// A packet that was lost with its link never left. The next one, alone in the queue, does not wait.
+TEST(BestNexthopDetailsTest, APacketThatWasLostIsNoWaitOfTheNext) {
+  LbSwitch leaf("{kind: best_nexthop, probes: false, direction: forward}");
+  leaf.At(Time{} + 1_us, [](SwitchView& view, SwitchPolicy& policy) {
+    Packet lost = LbPacket(1);
+    policy.OnEnqueue(view, lost, 2);
+  });
+  leaf.At(Time{} + 100_us,
+          [](SwitchView& view, SwitchPolicy&) { view.SendControl(LbPacket(1), 2); });
+  leaf.At(Time{} + 200_us, [](SwitchView& view, SwitchPolicy& policy) {
+    Packet next = LbPacket(1);
+    policy.OnEnqueue(view, next, 2);
+    EXPECT_EQ(next.Scheme<IntFields>().utilisation(), 1);
+    EXPECT_EQ(next.Scheme<IntFields>().latency(), 0);
+  });
+}
+
 // A flowlet gap and a period of the estimator of 500 us, and a probe each 100 us; 50 and 10 ms as
 // in the paper's testbed. The estimator takes off half.
 TEST(BestNexthopDetailsTest, EachScaleHasItsTimes) {

@@ -120,6 +120,15 @@ TEST(FlbLeafDetailsTest, EachResultIsSentWhenItIsOverdue) {
   EXPECT_EQ(sent(100_us), 2);
 }
 
+// Flows take turns with uplinks. That others use its uplink keeps no flow from being forgotten.
+TEST(FlbLeafDetailsTest, AFlowThatIsSilentIsForgottenOnABusyUplink) {
+  LbSwitch leaf("flb");
+  const PortIndex port = leaf.PortFor(PacketOf(1), Time{} + 1_us);
+  leaf.At(Time{} + 900_us,
+          [&](SwitchView& view, SwitchPolicy&) { view.SendAsData(PacketOf(2), port); });
+  EXPECT_NE(leaf.PortFor(PacketOf(1), Time{} + 1_us + 1_ms + 1_ps), port);
+}
+
 // Ten packets of data make the queue long; ACKs of other flows, which wait there too, do not.
 TEST(FlbLeafDetailsTest, FlowsCongestAQueueByDataAlone) {
   LbSwitch leaf("{kind: flb, isolate_above: 15KB}");
