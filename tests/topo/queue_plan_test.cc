@@ -278,6 +278,10 @@ TEST(QueuePlanTest, TakesFifoPortsExactlyWhereTheyAreExact) {
   EXPECT_TRUE(Plan("{red: {min: 1KB}}", kOneClass)->fifo_is_exact());  // It marks by a step.
 
   EXPECT_FALSE(Plan("{}", two_classes)->fifo_is_exact());
+  Traffic trims = kOneClass;
+  EXPECT_TRUE(Plan("{trim: {when: port}}", trims)->fifo_is_exact());  // Nobody would understand.
+  trims.can_trim = true;
+  EXPECT_FALSE(Plan("{trim: {when: port}}", trims)->fifo_is_exact());
   EXPECT_FALSE(Plan("{}", one_class_of_rdma)->fifo_is_exact());
   EXPECT_FALSE(Plan("{marking: red}", kOneClass)->fifo_is_exact());
   EXPECT_FALSE(Plan("{marking: red, mark_at: enqueue}", kOneClass)->fifo_is_exact());
@@ -343,6 +347,12 @@ TEST(QueuePlanTest, RefusesTrimmingThatCannotWork) {
   Traffic trims = kRdma;
   trims.can_trim = true;
   EXPECT_EQ(Plan("{trim: {when: port, threshold: 1048B}}", trims).Errors(), "");
+  for (const uint8_t data : {uint8_t{3}, uint8_t{4}}) {
+    trims.data = data;
+    const bool is_trimmed = data == 3;
+    EXPECT_EQ(Plan("{trim: {when: port, classes: [3]}}", trims).Warnings().size(),
+              is_trimmed ? 0u : 1u);
+  }
   EXPECT_THAT(Plan("{trim: {when: port, threshold: 1047B}}", trims).Errors(),
               HasSubstr("port.trim.threshold: is less than a full packet of 1048 bytes"));
   EXPECT_THAT(Plan("{buffer: 100pkts, trim: {when: port}}", trims).Errors(),
