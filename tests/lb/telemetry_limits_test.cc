@@ -91,6 +91,13 @@ TEST(TelemetryLimitsTest, OfBestNexthop) {
                 {"utilisation_range", {"1e-9", "auto"}, {"0"}}});
 }
 
+// Packets of a burst may take different paths, so transports that need order are warned.
+TEST(TelemetryLimitsTest, PerPacketSchemesReorder) {
+  for (const char* kind : {"flb", "tr", "pdlb"}) {
+    EXPECT_TRUE(LoadBalancers().Make(kind).settings->reorders()) << kind;
+  }
+}
+
 // What docs/policies.md says that each setting is if nobody sets it.
 TEST(TelemetryLimitsTest, DefaultsAreThoseOfTheDocumentation) {
   const std::map<std::string, std::string> expected = {
