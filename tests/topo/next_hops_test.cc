@@ -90,4 +90,20 @@ TEST(NextHopsTest, AFailureAboveShowsBelow) {
   EXPECT_EQ(KindsOf(Of(graph, "agg2", 7)), (Numbers{0, 1}));
 }
 
+TEST(NextHopsTest, AFailureAboveShowsOnTheWayDownToo) {
+  const Graph graph = Without(GraphFrom("{kind: fat_tree, k: 4}"), "agg0-core0");
+  // One core feeds the first aggregation switch of the pod, two the second.
+  EXPECT_EQ(CapacitiesOf(Of(graph, "edge1", 0)), (Numbers{10, 10}));
+  EXPECT_EQ(KindsOf(Of(graph, "edge1", 0)), (Numbers{0, 1}));
+}
+
+// Of each two links to cores one is slow: the first of one switch, and the second of the other.
+TEST(NextHopsTest, TheOrderOfLinksMakesNoKind) {
+  const Graph graph = GraphFrom(
+      "{kind: fat_tree, k: 4, asymmetry: [{links: [agg0-core0, agg1-core3], rate: 5Gbps}]}");
+  EXPECT_EQ(CapacitiesOf(Of(graph, "edge0", 2)), (Numbers{15, 15}));
+  EXPECT_EQ(KindsOf(Of(graph, "edge0", 2)), (Numbers{0, 0}));
+  EXPECT_EQ(KindsOf(Of(graph, "agg0", 2)), (Numbers{0, 1}));
+}
+
 }  // namespace heddle::next_hops_test

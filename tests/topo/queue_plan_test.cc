@@ -21,6 +21,37 @@ using testing::HasSubstr;
 const Traffic kOneClass{.classes = 0b10, .control = 1, .wants_red = false, .sizes = {1'518, 20}};
 const Traffic kRdma{.classes = 0b1001, .control = 0, .wants_red = true, .sizes = {1'048, 0}};
 
+TEST(SwitchChannelsTest, AreThoseThatSwitchesSendOver) {
+  const auto rates = [](const std::string& direction) {
+    std::vector<int64_t> gbps;
+    for (const Channel& channel : SwitchChannels(LeafSpineFrom(
+             "{leaves: 2, spines: 2, hosts_per_leaf: 2, asymmetry: [{links: [host1-leaf0], rate: "
+             "5Gbps, direction: " +
+             direction + "}]}"))) {
+      gbps.push_back(channel.rate.bps / 1'000'000'000);
+    }
+    return gbps;
+  };
+  EXPECT_THAT(rates("up"), ElementsAre(10));  // Only the host sends at 5 Gbps.
+  EXPECT_THAT(rates("down"), ElementsAre(10, 5));
+}
+
+// Whichever end of a link the host is.
+TEST(SlowestNicTest, IsThatOfAHost) {
+  for (const bool swapped : {false, true}) {
+    Graph graph = LeafSpineFrom(
+        "{leaves: 2, spines: 1, hosts_per_leaf: 1, fabric_link: {rate: 1Gbps}, asymmetry: [{links: "
+        "[host1-leaf1], rate: 5Gbps, direction: up}]}");
+    for (Graph::Link& link : graph.links) {
+      if (!swapped) continue;
+      std::swap(link.a, link.b);
+      std::swap(link.a_to_b, link.b_to_a);
+    }
+    EXPECT_EQ(SlowestNic(graph), 5_Gbps);
+    EXPECT_EQ(FewestNics(graph), 1);
+  }
+}
+
 // A plan for two hosts at 25 Gbps on each of two leaves, which two spines link at 100 Gbps.
 class Plan {
  public:
@@ -247,6 +278,10 @@ TEST(QueuePlanTest, TakesFifoPortsExactlyWhereTheyAreExact) {
   EXPECT_TRUE(Plan("{red: {min: 1KB}}", kOneClass)->fifo_is_exact());  // It marks by a step.
 
   EXPECT_FALSE(Plan("{}", two_classes)->fifo_is_exact());
+  Traffic trims = kOneClass;
+  EXPECT_TRUE(Plan("{trim: {when: port}}", trims)->fifo_is_exact());  // Nobody would understand.
+  trims.can_trim = true;
+  EXPECT_FALSE(Plan("{trim: {when: port}}", trims)->fifo_is_exact());
   EXPECT_FALSE(Plan("{}", one_class_of_rdma)->fifo_is_exact());
   EXPECT_FALSE(Plan("{marking: red}", kOneClass)->fifo_is_exact());
   EXPECT_FALSE(Plan("{marking: red, mark_at: enqueue}", kOneClass)->fifo_is_exact());
@@ -312,6 +347,12 @@ TEST(QueuePlanTest, RefusesTrimmingThatCannotWork) {
   Traffic trims = kRdma;
   trims.can_trim = true;
   EXPECT_EQ(Plan("{trim: {when: port, threshold: 1048B}}", trims).Errors(), "");
+  for (const uint8_t data : {uint8_t{3}, uint8_t{4}}) {
+    trims.data = data;
+    const bool is_trimmed = data == 3;
+    EXPECT_EQ(Plan("{trim: {when: port, classes: [3]}}", trims).Warnings().size(),
+              is_trimmed ? 0u : 1u);
+  }
   EXPECT_THAT(Plan("{trim: {when: port, threshold: 1047B}}", trims).Errors(),
               HasSubstr("port.trim.threshold: is less than a full packet of 1048 bytes"));
   EXPECT_THAT(Plan("{buffer: 100pkts, trim: {when: port}}", trims).Errors(),

@@ -27,9 +27,12 @@ std::string RefusedIn(const std::vector<std::string>& entries) {
   return diagnostics.ok() ? "" : diagnostics.Report();
 }
 
+// The message comes once, whether the entry is for links or for switches.
 void ExpectRefused(const std::string& entry, const std::string& message) {
   const std::string refused = RefusedIn({entry});
-  EXPECT_NE(refused.find("schedule[0]" + message), std::string::npos) << entry << ": " << refused;
+  const size_t found = refused.find("schedule[0]" + message);
+  EXPECT_NE(found, std::string::npos) << entry << ": " << refused;
+  EXPECT_EQ(refused.rfind("schedule[0]" + message), found) << entry << ": " << refused;
 }
 
 // The links of the topology have 10 Gbps and 1 us.

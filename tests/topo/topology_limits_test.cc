@@ -332,6 +332,7 @@ TEST(LinkFileTest, ReportsEachMistakeOnce) {
   ExpectOneErrorIn("131073 1 2" + links, "1:1: topology.file: \"131073\"" + range);
   ExpectOneErrorIn("131072 1 2" + links, "1:1: topology.file: more than 65536 hosts in all");
   ExpectOneErrorIn("65538 1 2" + links, "1:1: topology.file: more than 65536 hosts in all");
+  ExpectOneErrorIn("65537 1 2" + links, "4:1: topology.file: host2 has no link, nor have 65533");
   ExpectOneErrorIn("3 0 2" + links, "1:3: topology.file: \"0\"" + range);
   ExpectOneErrorIn("131072 65537 2" + links, "1:8: topology.file: \"65537\"" + range);
   ExpectOneErrorIn("3 1 1" + links, "1:5: topology.file: \"1\"" + range);

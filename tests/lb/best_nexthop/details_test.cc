@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Best-nexthop's choice among the next hops that it is given, fields that nobody has written to,
-// and packets that a port has forgotten.
+// packets that a port has forgotten, and the times of each scale.
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "lb/best_nexthop/int_fields.h"
@@ -76,6 +77,50 @@ TEST(BestNexthopDetailsTest, APacketThatAPortHasForgottenTellsNoLatency) {
     }
   });
   EXPECT_EQ(leaf.PortFor(LbPacket(1), Time{} + 501_us), kIdle);
+}
+
+// A packet that was lost with its link never left. The next one, alone in the queue, does not wait.
+TEST(BestNexthopDetailsTest, APacketThatWasLostIsNoWaitOfTheNext) {
+  LbSwitch leaf("{kind: best_nexthop, probes: false, direction: forward}");
+  leaf.At(Time{} + 1_us, [](SwitchView& view, SwitchPolicy& policy) {
+    Packet lost = LbPacket(1);
+    policy.OnEnqueue(view, lost, 2);
+  });
+  leaf.At(Time{} + 100_us,
+          [](SwitchView& view, SwitchPolicy&) { view.SendControl(LbPacket(1), 2); });
+  leaf.At(Time{} + 200_us, [](SwitchView& view, SwitchPolicy& policy) {
+    Packet next = LbPacket(1);
+    policy.OnEnqueue(view, next, 2);
+    EXPECT_EQ(next.Scheme<IntFields>().utilisation(), 1);
+    EXPECT_EQ(next.Scheme<IntFields>().latency(), 0);
+  });
+}
+
+// A flowlet gap and a period of the estimator of 500 us, and a probe each 100 us; 50 and 10 ms as
+// in the paper's testbed. The estimator takes off half.
+TEST(BestNexthopDetailsTest, EachScaleHasItsTimes) {
+  for (const bool is_testbed : {false, true}) {
+    const std::string settings =
+        std::string("kind: best_nexthop, scale: ") + (is_testbed ? "testbed" : "datacenter");
+    const Duration period = is_testbed ? 50_ms : 500_us;
+    EXPECT_EQ(BalancerFrom("{" + settings + "}").settings->flowlet_gap(), period);
+    LbSwitch leaf("{" + settings + ", probes: false, direction: forward}");
+    leaf.At(Time{}, [](SwitchView& view, SwitchPolicy& policy) {
+      Packet sent = LbPacket(1);
+      policy.OnTransmit(view, sent, 2);
+    });
+    for (const bool is_over : {false, true}) {
+      leaf.At(Time{} + period - (is_over ? 0_ps : 1_ps),
+              [&](SwitchView& view, SwitchPolicy& policy) {
+                Packet next = LbPacket(1);
+                policy.OnEnqueue(view, next, 2);
+                EXPECT_EQ(next.Scheme<IntFields>().utilisation(), is_over ? 0.5 : 1);
+              });
+    }
+    LbSwitch prober("{" + settings + "}");
+    prober.At(Time{} + (is_testbed ? 100_ms : 1_ms), [](SwitchView&, SwitchPolicy&) {});
+    EXPECT_EQ(prober.Count("probes"), 10 * 4);
+  }
 }
 
 }  // namespace heddle::best_nexthop_details_test

@@ -98,4 +98,50 @@ TEST(FlbLeafDetailsTest, OnlyPathsThatExistAreMeasured) {
   for (const uint16_t path : {uint16_t{4}, uint16_t{5}, kNoPath}) EXPECT_EQ(results(path, 4), 0);
 }
 
+// The second result comes 5 us after the first, so it is not overdue yet when that is sent.
+TEST(FlbLeafDetailsTest, EachResultIsSentWhenItIsOverdue) {
+  LbSwitch leaf("flb", {.fabric = {.leaf_uplinks = 4, .base_rtt = 20_us}});
+  const PortIndex down = 4;
+  for (uint16_t path = 0; path < 2; ++path) {
+    Packet packet = PacketOf(3);
+    packet.src = 1;
+    packet.dst = 0;
+    packet.hops = 2;
+    packet.taken = path;
+    packet.SetScheme(FlbHeader{.stamp = 1, .news = 0});
+    Deliver(leaf, packet, Time{} + 10_us + 5_us * path, {1, 1, {&down, 1}});
+  }
+  const auto sent = [&](Duration at) {
+    leaf.At(Time{} + at, [](SwitchView&, SwitchPolicy&) {});
+    return leaf.Count("probes");
+  };
+  EXPECT_EQ(sent(29_us), 0);
+  EXPECT_EQ(sent(31_us), 1);
+  EXPECT_EQ(sent(100_us), 2);
+}
+
+// Flows take turns with uplinks. That others use its uplink keeps no flow from being forgotten.
+TEST(FlbLeafDetailsTest, AFlowThatIsSilentIsForgottenOnABusyUplink) {
+  LbSwitch leaf("flb");
+  const PortIndex port = leaf.PortFor(PacketOf(1), Time{} + 1_us);
+  leaf.At(Time{} + 900_us,
+          [&](SwitchView& view, SwitchPolicy&) { view.SendAsData(PacketOf(2), port); });
+  EXPECT_NE(leaf.PortFor(PacketOf(1), Time{} + 1_us + 1_ms + 1_ps), port);
+}
+
+// Ten packets of data make the queue long; ACKs of other flows, which wait there too, do not.
+TEST(FlbLeafDetailsTest, FlowsCongestAQueueByDataAlone) {
+  LbSwitch leaf("{kind: flb, isolate_above: 15KB}");
+  leaf.At(Time{} + 1_us, [](SwitchView& view, SwitchPolicy&) {
+    for (FlowId i = 0; i < 20; ++i) {
+      Packet packet = PacketOf(i % 2 == 0 ? 7 : i);
+      if (i % 2 == 1) packet.kind = PacketKind::kAck;
+      view.SendAsData(packet, 0);
+    }
+  });
+  EXPECT_EQ(leaf.Count("episodes"), 1);
+  EXPECT_EQ(leaf.Count("cnms_sent"), 1);
+  EXPECT_EQ(leaf.Count("isolated_flows"), 1);
+}
+
 }  // namespace heddle::flb_leaf_details_test

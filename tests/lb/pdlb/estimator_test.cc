@@ -69,6 +69,10 @@ TEST(PdlbContrastTest, ADelayAtTheLimitIsFast) {
               1.0 / 3, 1e-12);
 }
 
+TEST(PdlbContrastTest, DelaysOfANanosecondHaveARatio) {
+  EXPECT_EQ(ContrastOf(std::vector<uint32_t>{1, 1, 3}, SlowRule::kAboveLeast, 1.4).slowness, 3);
+}
+
 // Delays below a nanosecond count as none; there is no ratio to nothing.
 TEST(PdlbContrastTest, DelaysOfNothingHaveNoRatio) {
   const PathContrast found = ContrastOf(std::vector<uint32_t>{0, 0, 7}, SlowRule::kAboveLeast, 1.4);

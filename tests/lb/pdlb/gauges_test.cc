@@ -44,4 +44,23 @@ TEST(PdlbGaugesTest, ShowTheLastEstimateOfEachLeafOnceThereIsOne) {
   EXPECT_EQ(GaugesOf(host), (std::map<std::string, double>{{"granularity[1]", 1}}));
 }
 
+// With a single path, or while routing has none, a quarter of the paths is a quarter of one.
+TEST(PdlbGaugesTest, AtLeastOnePathCounts) {
+  for (const size_t count : {0u, 1u}) {
+    const PathTable paths = PathsOfWeights(std::vector<uint16_t>(count, 1));
+    LbHost host("{kind: pdlb, stale: 1ms}", paths);
+    HostFlow flow = host.Start(1);
+    host.At(Time{} + 400_us, [&](HostView& view, HostPolicy& policy) {
+      Packet ack;
+      ack.kind = PacketKind::kAck;
+      for (int i = 0; i < 32; ++i) {
+        ack.sent = Time{} + (i < 24 ? 300_us : 100_us);
+        policy.OnAck(view, flow, ack, {});
+      }
+    });
+    host.At(Time{} + 520_us, [](HostView&, HostPolicy&) {});
+    EXPECT_EQ(GaugesOf(host).at("slow_paths[1]"), 0.25) << count;
+  }
+}
+
 }  // namespace heddle::gauges_test

@@ -106,6 +106,35 @@ TEST(PdlbHostDetailsTest, TooFewSamplesAreForgottenWhenTheyAreStale) {
   }
 }
 
+// 1,234,567,999 ps are so many whole nanoseconds. Without the delay an ACK has the data's path.
+TEST(PdlbHostDetailsTest, AnAckHasTheOneWayDelayOrThePathOfItsData) {
+  const PathTable paths = EightPaths();
+  for (const bool one_way : {false, true}) {
+    LbHost host(std::string("{kind: pdlb, signal: ") + (one_way ? "owd" : "rtt") + "}", paths);
+    host.At(Time{} + 10_ms, [&](HostView& view, HostPolicy& policy) {
+      Packet data = LbPacket(1);
+      data.sent = view.now() - Duration{1'234'567'999};
+      data.taken = 5;
+      Packet ack;
+      policy.OnSendAck(view, data, ack);
+      EXPECT_EQ(ack.path, one_way ? kNoPath : 5);
+      if (one_way) {
+        EXPECT_EQ(ack.Scheme<uint32_t>(), 1'234'567u);
+      }
+    });
+  }
+}
+
+// Looks are 100 us apart, so there are ten in a millisecond.
+TEST(PdlbHostDetailsTest, AllFlowsToALeafShareTheProbesOfAPeriod) {
+  const PathTable paths = EightPaths();
+  LbHost host("{kind: pdlb, collect: probes}", paths);
+  for (FlowId id = 0; id < 3; ++id) host.Start(1, id);
+  host.At(Time{} + 1_ms, [](HostView&, HostPolicy&) {});
+  EXPECT_EQ(host.Count("probes"), 10 * 8);
+  EXPECT_EQ(host.Count("probe_bytes"), 10 * 8 * 64);
+}
+
 void Echo(LbHost& host, const ProbeHeader& header, Duration ago, int count, Time at) {
   host.At(at, [&](HostView& view, HostPolicy& policy) {
     Packet echo = ControlPacket(header);

@@ -138,21 +138,26 @@ TEST(TdlbNetworkTest, FlowsOfOneLeafAreNotToldOf) {
   EXPECT_EQ(Sum(lab, "congested_flows"), 0);
 }
 
-// Eight hosts of 10 Gbps send over two uplinks of 10 Gbps: the queues are at the first leaf.
-std::pair<int64_t, int64_t> CongestedAtUplinks(const std::string& detect_at) {
+// Eight hosts of 10 Gbps send over two uplinks of 10 Gbps: the queues are at their leaf.
+std::pair<int64_t, int64_t> CongestedAtUplinks(const std::string& detect_at, HostId leaf = 0) {
   Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 8, host_link: {rate: "
                                   "10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}}"),
            .transport = "{kind: tcp, iw: 1000, control_priority: 0}",
            .balancer = "{kind: tdlb, congested_above: 30KB, detect_at: " + detect_at + "}"});
-  for (HostId src = 0; src < 8; ++src) lab.AddFlow(src, static_cast<HostId>(8 + src), 500'000);
+  for (HostId host = 0; host < 8; ++host) {
+    lab.AddFlow(static_cast<HostId>(8 * leaf + host), static_cast<HostId>(8 * (1 - leaf) + host),
+                500'000);
+  }
   int64_t most = 0;
-  lab.SampleEvery(10_us, [&](Time) { most = std::max(most, CountOf(lab, 0, "congested_flows")); });
+  lab.SampleEvery(10_us,
+                  [&](Time) { most = std::max(most, CountOf(lab, leaf, "congested_flows")); });
   lab.Run();
   return {most, Sum(lab, "cns_sent")};
 }
 
 TEST(TdlbNetworkTest, QueuesOfUplinksCountUnlessOnlyTheLastHopDoes) {
   EXPECT_EQ(CongestedAtUplinks("leaf_all"), (std::pair<int64_t, int64_t>{8, 0}));
+  EXPECT_EQ(CongestedAtUplinks("leaf_all", 1), (std::pair<int64_t, int64_t>{8, 0}));
   EXPECT_EQ(CongestedAtUplinks("last_hop"), (std::pair<int64_t, int64_t>{0, 0}));
 }
 
@@ -283,6 +288,25 @@ TEST(TdlbNetworkTest, AfterAStepTheTimeoutFollowsWithinAProbeAndARoundTrip) {
       }
       if (is_long) {
         EXPECT_NEAR(timeout, 100, 1) << leaf << " at " << at;
+      }
+    }
+  }
+}
+
+// A byte takes a nanosecond, so the delay of the first path is a number of whole ones; that of the
+// second is half of one more, besides 38 us. Delays are rounded down, if clocks make one of the two
+// negative as well, so that the difference is the same by all clocks.
+TEST(TdlbNetworkTest, DelaysAreRoundedDownByAnyClocks) {
+  for (const std::string clocks : {"", ", clock_spread: 200us"}) {
+    Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 1, fabric_link: {rate: "
+                                    "8Gbps, delay: 1us}, asymmetry: [{spines: [1], delay: "
+                                    "20000250ps}]}"),
+             .balancer = "{kind: tdlb" + clocks + "}"});
+    lab.AddFlow(0, 1, 1'000, Time{} + 2_ms);
+    lab.Run(Time{} + 1_ms);
+    for (const size_t leaf : {0, 1}) {
+      for (const auto& gauge : lab.network().switches()[leaf]->policy().Gauges(Time{} + 1_ms)) {
+        EXPECT_DOUBLE_EQ(gauge.value, 38'000) << gauge.name << clocks;
       }
     }
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -212,6 +213,28 @@ TEST_F(TdlbQueueTest, DelaysOfPathsOverOtherUplinksDoNotCount) {
   LearnOf(1, 10_us);
   LearnOf(1, 400_us);
   EXPECT_EQ(Episodes(), 0);
+}
+
+// Flows of two hosts may have the same number. The mark is on the path that this host's flow has
+// now, not on the one where its packets wait.
+TEST_F(TdlbQueueTest, AMarkIsOnThePathOfTheHostsOwnFlow) {
+  LearnOf(0, 10_us);
+  LearnOf(0, 400_us);
+  Packet packet = LbPacket(0);
+  packet.src = 5;
+  PortIndex its = 0;
+  while (its == 0) {
+    packet.flow = ++packet.tuple_hash;
+    its = leaf_.PortFor(packet, kNow);
+  }
+  leaf_.At(kNow, [&](SwitchView& view, SwitchPolicy&) {
+    for (int i = 0; i < 110; ++i) view.SendAsData(packet, 0);
+  });
+  leaf_.At(kNow + 12_us, [](SwitchView&, SwitchPolicy&) {});
+  ASSERT_EQ(leaf_.Count("congested_flows"), 1);
+  std::set<PortIndex> ports;
+  for (FlowId flow = 1'000; flow < 1'050; ++flow) ports.insert(Send(flow, kNow + 12_us));
+  EXPECT_EQ(ports, (std::set<PortIndex>{0, its == 1 ? PortIndex{2} : PortIndex{1}}));
 }
 
 // At 100 Mbps a byte leaves every 80 ns, and queues are looked at eight times as often.

@@ -158,6 +158,20 @@ TEST_F(TrLeafTest, AnAckThatTookADetourTellsNothing) {
   EXPECT_EQ(Send(1, {}, {kA, kC}), kA);
 }
 
+// Spines alone write codes: leaves send on ACKs as they came.
+TEST_F(TrLeafTest, ALeafWritesNoCode) {
+  Tell(kA, 10);
+  leaf_.At(Time{} + 1_us, [&](SwitchView& view, SwitchPolicy& policy) {
+    Packet ack;
+    ack.kind = PacketKind::kAck;
+    ack.dst = 1;
+    const PortIndex down = static_cast<PortIndex>(leaf_.uplinks().size());
+    policy.OnPacket(view, ack, down, {0, 1, leaf_.uplinks()});
+    policy.OnEnqueue(view, ack, kA);
+    EXPECT_FALSE(ack.Scheme<TrHeader>().is_set);
+  });
+}
+
 TEST_F(TrLeafTest, AFlowThatPausedLongerThanPathsDifferIsFree) {
   ASSERT_EQ(Send(1, {}, {kC, kD}), kD);
   ASSERT_EQ(Send(1, {}, {kA, kC}), kC);  // D is gone, and A would be at the same instant.
