@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <map>
@@ -329,6 +330,18 @@ TEST(IncastTest, AnswersOfOneInstantAreInTheOrderOfQueries) {
       EXPECT_LE(flows[i - 1].job, flows[i].job);
     }
   }
+}
+
+// All 100,000 answers at once would take megabytes. With AddressSanitizer, whose heap is its own,
+// nothing is measured.
+TEST(IncastTest, QueriesAreDrawnOnlyOnceTheyBegin) {
+  const auto incast = WorkloadFrom(
+      "{kind: incast, fan_in: 5, bytes_each: 9B, queries: 20000, period: 2us, jitter: 5us}",
+      StageOf(2, 4));
+  const size_t before = mallinfo2().uordblks;
+  const auto source = incast.settings->Open();
+  ASSERT_NE(source->Front(), nullptr);
+  EXPECT_LT(mallinfo2().uordblks, before + 20'000);
 }
 
 }  // namespace heddle::patterns_test

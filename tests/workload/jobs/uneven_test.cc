@@ -62,7 +62,9 @@ std::vector<int64_t> TrafficOf(const Schedule& schedule) {
 // --- Orders ---
 
 TEST(RandomOrderTest, IsAPermutationOfItsOwnForEachRank) {
-  for (const uint32_t ranks : {2u, 3u, 8u, 17u, 257u}) {
+  std::vector<uint32_t> counts = {33, 65, 257};
+  for (uint32_t ranks = 2; ranks <= 18; ++ranks) counts.push_back(ranks);
+  for (const uint32_t ranks : counts) {
     const auto order = MakeRandomOrder(ranks, /*seed=*/5, /*job=*/1);
     std::set<std::vector<uint32_t>> orders;
     for (uint32_t rank = 0; rank < ranks; ++rank) {
