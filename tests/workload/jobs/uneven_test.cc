@@ -86,6 +86,28 @@ TEST(RandomOrderTest, IsAPermutationOfItsOwnForEachRank) {
   }
 }
 
+// Each rank sends to each other one once, and knows of each which place it has.
+TEST(PeerOrderTest, PlacesAreThoseOfPeers) {
+  for (uint32_t ranks = 2; ranks <= 18; ++ranks) {
+    std::vector<std::unique_ptr<PeerOrder>> orders;
+    orders.push_back(MakeRoundOrder(ranks));
+    for (uint32_t group = 1; group <= ranks; ++group) {
+      if (ranks % group == 0) orders.push_back(MakeNcclOrder(ranks, group));
+    }
+    for (const auto& order : orders) {
+      for (uint32_t rank = 0; rank < ranks; ++rank) {
+        std::set<uint32_t> peers = {rank};
+        for (uint32_t i = 0; i + 1 < ranks; ++i) {
+          const uint32_t peer = order->PeerOf(rank, i);
+          EXPECT_LT(peer, ranks);
+          EXPECT_TRUE(peers.insert(peer).second);
+          EXPECT_EQ(order->PlaceOf(rank, peer), i) << ranks << " ranks, " << rank;
+        }
+      }
+    }
+  }
+}
+
 // The heap that the result takes; 0 with AddressSanitizer, whose heap is its own.
 template <class Make>
 size_t BytesOf(const Make& make) {

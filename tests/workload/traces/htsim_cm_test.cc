@@ -184,6 +184,7 @@ TEST(HtsimCmTest, TellsWhichTriggersAreWrong) {
               ElementsAre("3: expected: trigger id NUMBER oneshot, multishot or barrier"));
   EXPECT_THAT(errors("trigger no 1 oneshot"), SizeIs(1));
   EXPECT_THAT(errors("trigger id one oneshot"), SizeIs(1));
+  EXPECT_THAT(errors("trigger id one twice"), SizeIs(1));
   EXPECT_THAT(errors("trigger id 1 oneshot count 2"),
               ElementsAre("3: expected the end of the line, found \"count\""));
   EXPECT_THAT(errors("trigger id 1 barrier number 2"),
