@@ -193,6 +193,26 @@ TEST(SizeFormsTest, SteepTailsHaveTheirMean) {
               1e9 * 90 / 89 * (1 - std::pow(1.01, -89)) / (1 - std::pow(1.01, -90)), 1);
 }
 
+// Log-uniform from a to b: the mean is (b - a) / ln(b / a), and half are above the geometric mean.
+TEST(SizeFormsTest, FlowsMayBeOfOneClass) {
+  const double edges[] = {1e2, 1e4, 1e5, 1e6, 3e7};
+  const char* forms[] = {"classes:1:0:0:0", "classes:0:100:0:0", "classes:0:0:1:0",
+                         "classes:0:0:0:100"};
+  for (size_t c = 0; c < 4; ++c) {
+    SCOPED_TRACE(forms[c]);
+    const auto sizes = Sizes(forms[c]);
+    const double a = edges[c];
+    const double b = edges[c + 1];
+    EXPECT_NEAR(sizes->mean(), (b - a) / std::log(b / a), 1e-9 * b);
+    EXPECT_EQ(sizes->ShareAbove(a), 1);
+    EXPECT_NEAR(sizes->ShareAbove(std::sqrt(a * b)), 0.5, 1e-12);
+    EXPECT_EQ(sizes->ShareAbove(b), 0);
+    const std::vector<int64_t> samples = Draw(*sizes, 2'000);
+    EXPECT_GE(static_cast<double>(std::ranges::min(samples)), a);
+    EXPECT_LE(static_cast<double>(std::ranges::max(samples)), b);
+  }
+}
+
 TEST(SizeFormsTest, SayWhatIsWrong) {
   const std::vector<std::pair<std::string, std::string>> wrong = {
       {"websaerch", "did you mean \"websearch\"?"},
