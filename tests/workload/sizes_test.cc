@@ -248,15 +248,20 @@ TEST(SizeFormsTest, SayWhatIsWrong) {
   }
 }
 
-// Eight mixes may be within another.
+// Eight mixes may be within another, on either side.
 TEST(SizesTest, MixesAreNestedUpToEightDeep) {
-  const auto nested = [](int depth) {
+  const auto nested = [](int depth, const std::string& before, const std::string& behind) {
     std::string text;
-    for (int i = 0; i <= depth; ++i) text += "mix:0.5:small:";
-    return text + "small";
+    for (int i = 0; i <= depth; ++i) text += "mix:0.5:" + before;
+    text += "small";
+    for (int i = 0; i <= depth; ++i) text += behind;
+    return text;
   };
-  EXPECT_NE(Sizes(nested(8)), nullptr);
-  EXPECT_NE(SizesError(nested(9)).find("mix is nested too deep"), std::string::npos);
+  for (const auto& [before, behind] : {std::pair("small:", ""), std::pair("", ":small")}) {
+    EXPECT_NE(Sizes(nested(8, before, behind)), nullptr);
+    EXPECT_NE(SizesError(nested(9, before, behind)).find("mix is nested too deep"),
+              std::string::npos);
+  }
 }
 
 // A table with a mistake in each of 30 lines.

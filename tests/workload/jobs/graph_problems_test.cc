@@ -113,6 +113,9 @@ TEST(GraphProblemsTest, NamesRanksThatDoNotExist) {
   OperationGraph graph(2);
   graph.AddSend(0, 2, 100);
   EXPECT_THAT(ProblemsOf(graph), ElementsAre("0:op0: there is no rank 2; there are 2"));
+  OperationGraph to_any(2);  // Only receives have any rank as their peer.
+  to_any.AddSend(0, kAnyRank, 100);
+  EXPECT_THAT(ProblemsOf(to_any), ElementsAre("0:op0: there is no rank 4294967295; there are 2"));
   OperationGraph receives(2);
   receives.AddReceive(1, 2, 100);
   EXPECT_THAT(ProblemsOf(receives), testing::Contains("1:op0: there is no rank 2; there are 2"));
