@@ -273,6 +273,16 @@ TEST(CollectiveSettingsTest, WordsMeanWhatTheySay) {
   }
 }
 
+// Half of the next power of two of ranks, so many blocks at most.
+TEST(CollectiveSettingsTest, PatAggregatesAsManyBlocksAsItMay) {
+  const std::string pat = "op: all_gather, algorithm: pat, size: 1MB";
+  for (const auto& [ranks, most] : {std::pair(2u, 1), {3u, 2}, {6u, 4}, {8u, 4}, {12u, 8}}) {
+    const auto aggregate = fmt::format(", aggregate: {}", most);
+    EXPECT_EQ(SizesOf(*Made(pat, ranks)), SizesOf(*Made(pat + aggregate, ranks))) << ranks;
+  }
+  EXPECT_NE(SizesOf(*Made(pat, 8)), SizesOf(*Made(pat + ", aggregate: 2", 8)));
+}
+
 // A graph of nothing but one collective is the collective.
 TEST(CollectiveSettingsTest, AreTheSameWithinAGraph) {
   constexpr uint32_t kRanks = 8;

@@ -496,6 +496,10 @@ TEST(WaitsOfRanksTest, SaysThatAMessageIsOfTheBarrier) {
   EXPECT_EQ(stuck.First(1).front(),
             "rank 0 waits for the message of step 0 of the barrier from rank 2 (1 byte), which "
             "has not been sent");
+  stuck.rank(1).is_closed = stuck.rank(0).is_closed;  // The first of all is from rank 0 to it.
+  EXPECT_EQ(stuck.First()[1],
+            "rank 1 waits for the message of step 0 of the barrier from rank 0 (1 byte), which "
+            "has not been sent");
 }
 
 }  // namespace heddle::waits_test
