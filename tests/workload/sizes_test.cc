@@ -244,6 +244,7 @@ TEST(SizeFormsTest, SayWhatIsWrong) {
       {"classes:0.49:0.03:0.18:0.20", "sum to 0.9"},
       {"classes:-1:1:1:0", "negative"},
       {"mix:1.5:small:small", "not between 0 and 1"},
+      {"mix:-0.1:small:small", "not between 0 and 1"},
       {"mix:0.5:small", "no size distribution"},
       {"mix:half:small:small", "is not a number"},
       {"mix:0.5:smal:small", "no size distribution"},
