@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <map>
@@ -134,6 +135,7 @@ TEST(IncastTest, LoadSetsTheRateOfQueries) {
   const Queries queries = QueriesOf(FlowsOf(*incast.settings));
   const double expected = 0.02 * 32 * 100e9 / (8 * 200e3) * 0.1;
   EXPECT_NEAR(static_cast<double>(queries.size()), expected, 4 * std::sqrt(expected));
+  EXPECT_GT(queries.at(1).front().asked, Time{});  // A Poisson process begins with a gap.
   const Forecast forecast = incast.settings->Expect();
   EXPECT_NEAR(forecast.flows, 10 * expected, 1e-6);
   EXPECT_NEAR(forecast.host_load, 0.02, 1e-12);
@@ -329,6 +331,18 @@ TEST(IncastTest, AnswersOfOneInstantAreInTheOrderOfQueries) {
       EXPECT_LE(flows[i - 1].job, flows[i].job);
     }
   }
+}
+
+// All 100,000 answers at once would take megabytes. With AddressSanitizer, whose heap is its own,
+// nothing is measured.
+TEST(IncastTest, QueriesAreDrawnOnlyOnceTheyBegin) {
+  const auto incast = WorkloadFrom(
+      "{kind: incast, fan_in: 5, bytes_each: 9B, queries: 20000, period: 2us, jitter: 5us}",
+      StageOf(2, 4));
+  const size_t before = mallinfo2().uordblks;
+  const auto source = incast.settings->Open();
+  ASSERT_NE(source->Front(), nullptr);
+  EXPECT_LT(mallinfo2().uordblks, before + 20'000);
 }
 
 }  // namespace heddle::patterns_test

@@ -369,6 +369,7 @@ TEST(PoissonTest, RefusesListsThatCannotBeMeant) {
   };
   EXPECT_THAT(errors("from: [0], pairs: inter_rack"),
               HasSubstr("workload.pairs: from and to say who sends to whom"));
+  EXPECT_THAT(errors("to: [0], pairs: permutation"), HasSubstr("workload.pairs: from and to say"));
   EXPECT_THAT(errors("to: [0, 4]"), HasSubstr("workload.to[1]: there is no host 4; there are 4"));
   EXPECT_THAT(errors("from: [65536]"), HasSubstr("workload.from[0]: there is no host 65536"));
   EXPECT_THAT(errors("from: [1, 0, 1]"), HasSubstr("workload.from[2]: host 1 is named twice"));
@@ -609,6 +610,9 @@ TEST(PoissonTest, AFabricWithoutUplinksHasNoLoad) {
                                     StageOf(1, 2, 10_Gbps, BitRate{0}));
   EXPECT_EQ(poisson.settings->Expect().fabric_load, 0);
   EXPECT_EQ(poisson.settings->Expect().crossing, 0);
+  EXPECT_THAT(WorkloadErrors("{kind: poisson, sizes: small, load: 1.5, flows: 9}",
+                             StageOf(1, 2, 10_Gbps, BitRate{0})),
+              HasSubstr("offers 1.5 of the hosts' links and 0 of the leaves' uplinks"));
 }
 
 }  // namespace heddle::poisson_test

@@ -193,6 +193,26 @@ TEST(SizeFormsTest, SteepTailsHaveTheirMean) {
               1e9 * 90 / 89 * (1 - std::pow(1.01, -89)) / (1 - std::pow(1.01, -90)), 1);
 }
 
+// Log-uniform from a to b: the mean is (b - a) / ln(b / a), and half are above the geometric mean.
+TEST(SizeFormsTest, FlowsMayBeOfOneClass) {
+  const double edges[] = {1e2, 1e4, 1e5, 1e6, 3e7};
+  const char* forms[] = {"classes:1:0:0:0", "classes:0:100:0:0", "classes:0:0:1:0",
+                         "classes:0:0:0:100"};
+  for (size_t c = 0; c < 4; ++c) {
+    SCOPED_TRACE(forms[c]);
+    const auto sizes = Sizes(forms[c]);
+    const double a = edges[c];
+    const double b = edges[c + 1];
+    EXPECT_NEAR(sizes->mean(), (b - a) / std::log(b / a), 1e-9 * b);
+    EXPECT_EQ(sizes->ShareAbove(a), 1);
+    EXPECT_NEAR(sizes->ShareAbove(std::sqrt(a * b)), 0.5, 1e-12);
+    EXPECT_EQ(sizes->ShareAbove(b), 0);
+    const std::vector<int64_t> samples = Draw(*sizes, 2'000);
+    EXPECT_GE(static_cast<double>(std::ranges::min(samples)), a);
+    EXPECT_LE(static_cast<double>(std::ranges::max(samples)), b);
+  }
+}
+
 TEST(SizeFormsTest, SayWhatIsWrong) {
   const std::vector<std::pair<std::string, std::string>> wrong = {
       {"websaerch", "did you mean \"websearch\"?"},
@@ -208,7 +228,14 @@ TEST(SizeFormsTest, SayWhatIsWrong) {
       {"uniform:2KB", "expected uniform:SIZE:SIZE"},
       {"pareto:10KB:1", "shape above 1"},
       {"pareto:10KB:100.1", "shape above 1"},
-      {"pareto:10KB:x", "is not a number"},
+      {"pareto:10KB:x", "is not a number; expected pareto:MEAN:SHAPE"},
+      {"pareto:x:2", "expected pareto:MEAN:SHAPE"},
+      {"uniform:x:2KB", "expected uniform:SIZE:SIZE"},
+      {"pareto_bounded:x:2KB:1", "expected pareto_bounded:MIN:MAX:SHAPE"},
+      {"pareto_bounded:1KB:x:1", "expected pareto_bounded:MIN:MAX:SHAPE"},
+      {"pareto_bounded:1KB:2KB:x", "expected pareto_bounded:MIN:MAX:SHAPE"},
+      {"pareto_bounded:1KB:2KB", "expected pareto_bounded:MIN:MAX:SHAPE"},
+      {"mix:0.5:small:smal", "no size distribution is called \"smal\""},
       {"pareto_bounded:2KB:1KB:1", "not below the largest"},
       {"pareto_bounded:1KB:2KB:0", "shape above 0"},
       {"pareto_bounded:1KB:2KB:100.1", "shape above 0"},
@@ -217,6 +244,7 @@ TEST(SizeFormsTest, SayWhatIsWrong) {
       {"classes:0.49:0.03:0.18:0.20", "sum to 0.9"},
       {"classes:-1:1:1:0", "negative"},
       {"mix:1.5:small:small", "not between 0 and 1"},
+      {"mix:-0.1:small:small", "not between 0 and 1"},
       {"mix:0.5:small", "no size distribution"},
       {"mix:half:small:small", "is not a number"},
       {"mix:0.5:smal:small", "no size distribution"},
@@ -228,15 +256,20 @@ TEST(SizeFormsTest, SayWhatIsWrong) {
   }
 }
 
-// Eight mixes may be within another.
+// Eight mixes may be within another, on either side.
 TEST(SizesTest, MixesAreNestedUpToEightDeep) {
-  const auto nested = [](int depth) {
+  const auto nested = [](int depth, const std::string& before, const std::string& behind) {
     std::string text;
-    for (int i = 0; i <= depth; ++i) text += "mix:0.5:small:";
-    return text + "small";
+    for (int i = 0; i <= depth; ++i) text += "mix:0.5:" + before;
+    text += "small";
+    for (int i = 0; i <= depth; ++i) text += behind;
+    return text;
   };
-  EXPECT_NE(Sizes(nested(8)), nullptr);
-  EXPECT_NE(SizesError(nested(9)).find("mix is nested too deep"), std::string::npos);
+  for (const auto& [before, behind] : {std::pair("small:", ""), std::pair("", ":small")}) {
+    EXPECT_NE(Sizes(nested(8, before, behind)), nullptr);
+    EXPECT_NE(SizesError(nested(9, before, behind)).find("mix is nested too deep"),
+              std::string::npos);
+  }
 }
 
 // A table with a mistake in each of 30 lines.

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
@@ -19,9 +20,11 @@
 #include "tests/support/printers.h"
 #include "tests/support/settings_from.h"
 #include "tests/support/timed_play.h"
+#include "workload/jobs/graph_schedule.h"
 #include "workload/jobs/group_algorithms.h"
 #include "workload/jobs/job.h"
 #include "workload/jobs/nccl.h"
+#include "workload/jobs/operation_graph.h"
 
 namespace heddle::collective_test {
 
@@ -180,6 +183,7 @@ TEST(CollectiveSettingsTest, AWindowLimitsWhatIsUnderWay) {
     }
     const int most = window == "1" ? 1 : window == "3" ? 3 : 7;
     EXPECT_EQ(at_start, std::vector<int>(8, most)) << window;
+    EXPECT_EQ(job->schedule().waits_for_sends(), most < 7) << window;  // All seven need no end.
   }
 }
 
@@ -226,6 +230,87 @@ TEST(CollectiveSettingsTest, RandomDrawsDependOnJobAndSeed) {
     EXPECT_EQ(messages(1, 1), messages(1, 1));
     EXPECT_NE(messages(1, 1), messages(1, 2));
     EXPECT_NE(messages(1, 1), messages(2, 1));
+  }
+}
+
+// The words of the manual.
+TEST(CollectiveSettingsTest, WordsMeanWhatTheySay) {
+  using Its = CollectiveSettings;
+  using Moe = MoeSettings;
+  const std::vector<std::pair<std::string, bool (*)(const Its&)>> words = {
+      {"ring_order: same", [](const Its& its) { return its.ring_order == Its::RingOrder::kSame; }},
+      {"ring_order: stride",
+       [](const Its& its) { return its.ring_order == Its::RingOrder::kStride; }},
+      {"peers: round", [](const Its& its) { return its.peer_order == Its::PeerOrder::kRound; }},
+      {"peers: nccl", [](const Its& its) { return its.peer_order == Its::PeerOrder::kNccl; }},
+      {"peers: random", [](const Its& its) { return its.peer_order == Its::PeerOrder::kRandom; }},
+      {"wait: both", [](const Its& its) { return its.wait == Its::Wait::kBoth; }},
+      {"wait: recv", [](const Its& its) { return its.wait == Its::Wait::kRecv; }},
+      {"preset: none", [](const Its& its) { return its.preset == Its::Preset::kNone; }},
+      {"preset: nccl", [](const Its& its) { return its.preset == Its::Preset::kNccl; }},
+      {"protocol: simple", [](const Its& its) { return its.protocol == NcclProtocol::kSimple; }},
+      {"protocol: ll", [](const Its& its) { return its.protocol == NcclProtocol::kLl; }},
+      {"protocol: ll128", [](const Its& its) { return its.protocol == NcclProtocol::kLl128; }},
+      {"split: off", [](const Its& its) { return its.split == Its::Split::kOff; }},
+      {"split: leaf", [](const Its& its) { return its.split == Its::Split::kLeaf; }},
+      {"split: host", [](const Its& its) { return its.split == Its::Split::kHost; }},
+      {"step_latency: none", [](const Its& its) { return !its.step_latency; }},
+      {"step_latency: nccl", [](const Its& its) { return its.step_latency; }},
+      {"merge: false", [](const Its& its) { return !its.merge; }},
+      {"matrix: m.csv", [](const Its& its) { return its.matrix == "m.csv"; }},
+      {"moe: {routing: expected}",
+       [](const Its& its) { return its.moe.routing == Moe::Routing::kExpected; }},
+      {"moe: {routing: sampled}",
+       [](const Its& its) { return its.moe.routing == Moe::Routing::kSampled; }},
+      {"moe: {direction: dispatch}",
+       [](const Its& its) { return its.moe.direction == Moe::Direction::kDispatch; }},
+      {"moe: {direction: combine}",
+       [](const Its& its) { return its.moe.direction == Moe::Direction::kCombine; }}};
+  for (const auto& [word, holds] : words) {
+    CollectiveSettings settings;
+    ReadTestSettings("{op: barrier, " + word + "}", [&](Fields& its) { settings.Declare(its); });
+    EXPECT_TRUE(holds(settings)) << word;
+  }
+}
+
+// Half of the next power of two of ranks, so many blocks at most.
+TEST(CollectiveSettingsTest, PatAggregatesAsManyBlocksAsItMay) {
+  const std::string pat = "op: all_gather, algorithm: pat, size: 1MB";
+  for (const auto& [ranks, most] : {std::pair(2u, 1), {3u, 2}, {6u, 4}, {8u, 4}, {12u, 8}}) {
+    const auto aggregate = fmt::format(", aggregate: {}", most);
+    EXPECT_EQ(SizesOf(*Made(pat, ranks)), SizesOf(*Made(pat + aggregate, ranks))) << ranks;
+  }
+  EXPECT_NE(SizesOf(*Made(pat, 8)), SizesOf(*Made(pat + ", aggregate: 2", 8)));
+}
+
+// A graph of nothing but one collective is the collective.
+TEST(CollectiveSettingsTest, AreTheSameWithinAGraph) {
+  constexpr uint32_t kRanks = 8;
+  for (const OpAlgorithm& pair : Pairs()) {
+    if (pair.algorithm == "hierarchical") continue;  // It is a graph itself.
+    CollectiveSettings settings;
+    settings.op = pair.its_op;
+    settings.algorithm = pair.its_algorithm;
+    settings.size = Bytes{pair.op == "barrier" ? 0 : 1'000'001};
+    settings.group_size = 2;
+    settings.window = 2;
+    settings.reduce_rate = 5_Gbps;
+    const std::shared_ptr<const Schedule> alone = settings.Make(kRanks, 1, 1);
+    auto graph = std::make_shared<OperationGraph>(kRanks);
+    graph->AddCollective({alone, {0, 1, 2, 3, 4, 5, 6, 7}, 0, ""});
+    for (uint32_t rank = 0; rank < kRanks; ++rank) graph->AddPart(rank, 0);
+    const auto within = MakeGraphSchedule(graph);
+    SCOPED_TRACE(pair.Text());
+    EXPECT_EQ(TimedPlay(*within, StarTimes).ends(), TimedPlay(*alone, StarTimes).ends());
+    EXPECT_EQ(within->waits_for_sends(), alone->waits_for_sends());
+    EXPECT_EQ(within->Totals().messages, alone->Totals().messages);
+    EXPECT_EQ(within->Totals().bytes, alone->Totals().bytes);
+    EXPECT_EQ(within->Totals().bytes_of_rank, alone->Totals().bytes_of_rank);
+    EXPECT_EQ(within->Totals().largest, alone->Totals().largest);
+    for (uint32_t rank = 0; rank < kRanks; ++rank) {
+      EXPECT_EQ(within->ArrivalsAt(rank), alone->ArrivalsAt(rank));
+      EXPECT_EQ(within->IncomingOf(rank), alone->IncomingOf(rank));
+    }
   }
 }
 

@@ -126,6 +126,7 @@ TEST(GraphScheduleTest, WildcardsTakeMessagesAsTheyCome) {
   graph.AddReceive(2, kAnyRank, 0, kAnyTag);
   graph.AddReceive(2, kAnyRank, 0, kAnyTag);
   graph.Require(2, graph.AddCompute(2, 10_us), 0);
+  graph.Require(2, graph.AddCompute(2, 1_us, kNoStream), 1);  // It ends before.
   graph.AddSend(0, 2, 100'000, 3);
   graph.AddSend(1, 2, 1'000, 4);
   const auto schedule = ScheduleOf(std::move(graph));

@@ -106,6 +106,11 @@ TEST(ScheduleTest, WaitsForNothingByDefault) {
   EXPECT_EQ(&schedule.work(), &schedule);
   EXPECT_THAT(schedule.MissingAt(1, [](uint64_t) { return false; }), IsEmpty());
   EXPECT_THAT(schedule.ProgramOf(0)->operations(), IsEmpty());
+  const ScheduleTotals none;
+  EXPECT_EQ(none.messages + none.bytes + none.bytes_of_rank, 0);
+  EXPECT_EQ(none.largest, 0);
+  EXPECT_EQ(JobOperation().bytes, 0);
+  EXPECT_EQ(JobOperation().bus_factor, 0);  // No collective, no bandwidth.
 }
 
 // News of one instant takes effect by the operation that it is for.

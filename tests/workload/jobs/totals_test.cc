@@ -22,6 +22,7 @@
 #include "workload/jobs/graph_schedule.h"
 #include "workload/jobs/operation_graph.h"
 #include "workload/jobs/rail_all_to_all.h"
+#include "workload/jobs/step_algorithms.h"
 #include "workload/jobs/tree.h"
 
 namespace heddle::totals_test {
@@ -120,6 +121,30 @@ TEST(TotalsTest, OfUnevenRanksCountEveryOne) {
         .is_even = false};
     ExpectSum(*MakeAllToAll(std::move(all), MakeRoundOrder(n)));
   }
+}
+
+// --- Steps by themselves ---
+
+// Of 10 n + n / 2 bytes, the first n / 2 blocks have 11 bytes, the others 10.
+TEST(StepAlgorithmTest, AReduceScatterEndsWithTheBlockOfTheRank) {
+  for (uint32_t n = 2; n <= 9; ++n) {
+    const auto ring = MakeRing(n, Half::kReduceScatter, 1, false);
+    for (uint32_t rank = 0; rank < n; ++rank) {
+      EXPECT_EQ(ring->RecvOf(rank, n - 2, 10 * n + n / 2).bytes, rank < n / 2 ? 11 : 10) << n;
+    }
+  }
+}
+
+// Of 3 bytes, rank 0 keeps 2: it gives the other one away, and later what it has summed up.
+TEST(StepAlgorithmTest, HalvingGivesThePartnersHalfAndDoublingTheOwn) {
+  const auto two = MakeHalvingDoubling(2);
+  EXPECT_EQ(two->SendOf(0, 0, 3).bytes, 1);
+  EXPECT_EQ(two->SendOf(1, 0, 3).bytes, 2);
+  EXPECT_EQ(two->SendOf(0, 1, 3).bytes, 2);
+  EXPECT_EQ(two->SendOf(1, 1, 3).bytes, 1);
+  const auto three = MakeRecursiveDoubling(3);  // Rank 0 gives its buffer to rank 1 first.
+  EXPECT_TRUE(three->SendOf(0, 0, 9).exists && three->RecvOf(1, 0, 9).exists);
+  EXPECT_FALSE(three->SendOf(1, 0, 9).exists || three->RecvOf(0, 0, 9).exists);
 }
 
 // --- Trees by themselves ---

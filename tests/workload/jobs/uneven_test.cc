@@ -62,7 +62,9 @@ std::vector<int64_t> TrafficOf(const Schedule& schedule) {
 // --- Orders ---
 
 TEST(RandomOrderTest, IsAPermutationOfItsOwnForEachRank) {
-  for (const uint32_t ranks : {2u, 3u, 8u, 17u, 257u}) {
+  std::vector<uint32_t> counts = {33, 65, 257};
+  for (uint32_t ranks = 2; ranks <= 18; ++ranks) counts.push_back(ranks);
+  for (const uint32_t ranks : counts) {
     const auto order = MakeRandomOrder(ranks, /*seed=*/5, /*job=*/1);
     std::set<std::vector<uint32_t>> orders;
     for (uint32_t rank = 0; rank < ranks; ++rank) {
@@ -80,6 +82,28 @@ TEST(RandomOrderTest, IsAPermutationOfItsOwnForEachRank) {
     }
     if (ranks >= 17) {
       EXPECT_EQ(orders.size(), ranks);
+    }
+  }
+}
+
+// Each rank sends to each other one once, and knows of each which place it has.
+TEST(PeerOrderTest, PlacesAreThoseOfPeers) {
+  for (uint32_t ranks = 2; ranks <= 18; ++ranks) {
+    std::vector<std::unique_ptr<PeerOrder>> orders;
+    orders.push_back(MakeRoundOrder(ranks));
+    for (uint32_t group = 1; group <= ranks; ++group) {
+      if (ranks % group == 0) orders.push_back(MakeNcclOrder(ranks, group));
+    }
+    for (const auto& order : orders) {
+      for (uint32_t rank = 0; rank < ranks; ++rank) {
+        std::set<uint32_t> peers = {rank};
+        for (uint32_t i = 0; i + 1 < ranks; ++i) {
+          const uint32_t peer = order->PeerOf(rank, i);
+          EXPECT_LT(peer, ranks);
+          EXPECT_TRUE(peers.insert(peer).second);
+          EXPECT_EQ(order->PlaceOf(rank, peer), i) << ranks << " ranks, " << rank;
+        }
+      }
     }
   }
 }

@@ -306,6 +306,31 @@ TEST(WaitsOfGraphTest, ACollectiveWaitsForPartsAndForMessages) {
   EXPECT_EQ(stuck.First()[2], "1:gather has begun, and so have all others of its group");
 }
 
+// Messages of collectives are numbered behind those of sends.
+TEST(WaitsOfGraphTest, ACollectiveWaitsForItsOwnMessages) {
+  OperationGraph graph(2);
+  for (const int64_t tag : {0, 1}) {
+    graph.AddSend(0, 1, 7, tag);
+    graph.AddReceive(1, 0, 7, tag);
+  }
+  const uint32_t all = graph.AddCollective({Ring(2), {0, 1}, 0, "gather"});
+  for (uint32_t rank = 0; rank < 2; ++rank) graph.AddPart(rank, all);
+  Stuck stuck(ScheduleOf(std::move(graph)));
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    stuck.Set(rank, {State::kFinished, State::kFinished, State::kStarted});
+  }
+  const auto waits = [](const std::string& name, int from, const std::string& fate) {
+    return fmt::format("{} waits for the message of step 0 from rank {} (1000 bytes), {}", name,
+                       from, fate);
+  };
+  EXPECT_THAT(stuck.First(), ElementsAre(waits("0:gather", 1, "which has not been sent"),
+                                         waits("1:gather", 0, "which has not been sent")));
+  stuck.Open(stuck.IdOf(0, 2), {Time{} + 3_us, false});  // Behind two sends, that of rank 0.
+  EXPECT_THAT(stuck.First(),
+              ElementsAre(waits("1:gather", 0, "sent at 3us as flow 1002, which has not arrived"),
+                          waits("0:gather", 1, "which has not been sent")));
+}
+
 // Only receives and collectives wait for a message in the network; a computation is named behind.
 TEST(WaitsOfGraphTest, AComputationIsNotAtTheNetwork) {
   OperationGraph graph(2);
@@ -470,6 +495,10 @@ TEST(WaitsOfRanksTest, SaysThatAMessageIsOfTheBarrier) {
   stuck.rank(0).is_closed = [](Job::Place place) { return place.index < 6; };
   EXPECT_EQ(stuck.First(1).front(),
             "rank 0 waits for the message of step 0 of the barrier from rank 2 (1 byte), which "
+            "has not been sent");
+  stuck.rank(1).is_closed = stuck.rank(0).is_closed;  // The first of all is from rank 0 to it.
+  EXPECT_EQ(stuck.First()[1],
+            "rank 1 waits for the message of step 0 of the barrier from rank 0 (1 byte), which "
             "has not been sent");
 }
 

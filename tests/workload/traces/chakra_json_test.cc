@@ -95,6 +95,11 @@ TEST(ChakraJsonTest, RefusesAlgorithmsThatDoNotGoWithAGroup) {
   settings.algorithms.all_to_all = CollectiveSettings::Algorithm::kPairwise;
   EXPECT_THAT(Read({AllToAll(300), AllToAll(300), AllToAll(300)}, true, settings).errors,
               ElementsAre("3: node 2: pairwise needs a power of two of ranks, not 3; use shift"));
+  const std::string two =
+      "{\"workload_graph\": [\n{\"Id\": 1, \"NodeType\": 7, \"comm_type\": 6, \"comm_size\": "
+      "300},\n"
+      "{\"Id\": 2, \"NodeType\": 7, \"comm_type\": 6, \"comm_size\": 300}]}";
+  EXPECT_THAT(Read({two, two, two}, true, settings).errors, SizeIs(2));  // Each of rank 0.
   EXPECT_THAT(Read(std::vector<std::string>(257, AllToAll(300)), true).errors,
               ElementsAre("3: node 2: is among 257 ranks; direct sends to all of them at once; "
                           "set algorithms: {all_to_all: shift}"));

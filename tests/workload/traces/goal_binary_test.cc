@@ -72,6 +72,8 @@ TEST(GoalBinaryTest, TellsWhatIsWrong) {
               ElementsAre(" rank 0: there is no operation 5, which waits for 0"));
   EXPECT_THAT(errors({{3, 0, 1, 0, {1}}, {3, 0, 1, 0, {}}}),
               ElementsAre(" rank 0: operation 1 waits for 0 others, but 1 name it"));
+  EXPECT_THAT(errors({{3, 0, 1, 0, {}, {}, 1}}),
+              ElementsAre(" rank 0: operation 0 waits for 1 others, but 0 name it"));
   EXPECT_THAT(errors({{3, 0, uint64_t{1} << 63, 0, {}}}), SizeIs(1));
   EXPECT_THAT(errors({{1, 0, 5, 7, {}}}),
               ElementsAre(" 1 send from 0 to 0 with tag 7 has no recv: op0"));

@@ -184,6 +184,7 @@ TEST(HtsimCmTest, TellsWhichTriggersAreWrong) {
               ElementsAre("3: expected: trigger id NUMBER oneshot, multishot or barrier"));
   EXPECT_THAT(errors("trigger no 1 oneshot"), SizeIs(1));
   EXPECT_THAT(errors("trigger id one oneshot"), SizeIs(1));
+  EXPECT_THAT(errors("trigger id one twice"), SizeIs(1));
   EXPECT_THAT(errors("trigger id 1 oneshot count 2"),
               ElementsAre("3: expected the end of the line, found \"count\""));
   EXPECT_THAT(errors("trigger id 1 barrier number 2"),
@@ -279,8 +280,10 @@ TEST(HtsimCmTest, EveryNumberHasLimits) {
   EXPECT_THAT(ErrorsOfCm("Nodes 1\nConnections -1\n"),
               ElementsAre("2: Connections: -1 is out of range"));
   EXPECT_THAT(errors("trigger id -1 oneshot"), ElementsAre("3: id: -1 is out of range"));
-  EXPECT_THAT(ErrorsOfCm("Nodes 2\nConnections 0\ntrigger id 0 barrier count " + greatest + "\n"),
-              IsEmpty());
+  for (const std::string& count : {std::string("1"), greatest}) {
+    EXPECT_THAT(ErrorsOfCm("Nodes 2\nConnections 0\ntrigger id 0 barrier count " + count + "\n"),
+                IsEmpty());
+  }
   for (const char* end : {"oneshot 1", "barrier count", "barrier count 1 2", "multishot count 1"}) {
     EXPECT_THAT(errors(std::string("trigger id 1 ") + end),
                 ElementsAre(testing::StartsWith("3: expected the end of the line, found ")))
