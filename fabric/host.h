@@ -303,6 +303,7 @@ class Host final : public Node {
     Time service_from = kNever;  // The earliest `since` of the lanes.
     std::array<NicLane, kLanes> lanes;
     Lane served = Lane::kTransport;  // The lane that last had its turn.
+    Time down_at{-kNever.ps};        // When the link last failed.
     PauseMeter pauses;
   };
 

@@ -419,6 +419,7 @@ void QueuedPorts::TakeDown(PortIndex port, Time now,
     if (memory_) memory_->Release(sent.in, port, sent.cls, sent.bytes);
     ends_.Set(port, kNever);
   }
+  choices_.Set(port, kNever);
   queued.Clear([&](const Packet& packet, PortIndex in) {
     if (memory_ && eager_) memory_->Release(in, port, packet.priority, packet.bytes);
     lost(packet);

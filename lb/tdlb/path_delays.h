@@ -64,14 +64,14 @@ class PathDelays {
     }
     const bool any = std::ranges::any_of(paths_, [&](const Path& p) { return IsFresh(p, now); });
     std::optional<Duration> least;
-    Duration most{0};
+    std::optional<Duration> most;  // Both may be negative: clocks need not agree.
     for (const Path& path : paths_) {
       if (any && !IsFresh(path, now)) continue;
       const Duration delay = any ? path.delay : path.idle;
       least = std::min(least.value_or(delay), delay);
-      most = std::max(most, delay);
+      most = std::max(most.value_or(delay), delay);
     }
-    return least ? std::max(most - *least, floor_) : floor_;
+    return least ? std::max(*most - *least, floor_) : floor_;
   }
 
  private:

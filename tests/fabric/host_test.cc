@@ -911,6 +911,20 @@ TEST(HostNotesTest, PacketsGoToThoseTheyAreFor) {
   EXPECT_EQ(bench.host().datagrams_received(), 1);
 }
 
+// A pause frame takes effect 10 us after it has come, unless the link fails before: the switch,
+// too, forgets that it has asked for a pause.
+TEST(HostPauseTest, ALinkThatFailsVoidsPausesOnTheirWay) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  bench.host().SetPauseResponse(10_us);
+  bench.ArrivePause(At(2_us), Bit(kDataClass), true);
+  bench.Do(At(5_us), [&] { bench.host().TakeDown(0, At(5_us)); });
+  bench.Do(At(6_us), [&] { bench.host().nic().GoUp(); });
+  flows.Schedule(At(50_us), 0, [&] { flows.Offer(0, 1); });
+  bench.Run();
+  EXPECT_THAT(bench.Left(), ElementsAre("51 A"));
+}
+
 // --- Damage ---
 
 // A link that damages everything. The sender, here the host itself, learns of whole data packets.

@@ -752,6 +752,33 @@ TEST(QueuedPortsTest, BecomeEagerAndLateWithTheBytesInTheBuffer) {
 
 // --- Links that change ---
 
+// Two packets of class 0 would leave until 12 us, and one of class 1 waits behind them. The link
+// fails at 10.5 us, loses all of them, and is up again at 10.6 us. What comes then leaves at once.
+TEST(QueuedPortsTest, AfterAFailureNothingWaitsForWhatWasLost) {
+  for (const bool eager : {false, true}) {
+    SwitchPlan plan =
+        EqualPorts(2, {.rate = 10_Gbps, .delay = 5_us, .wire_overhead = 0_B},
+                   {.classes = 0b111, .scheduler = Scheduler::kStrict, .marking = {}});
+    plan.queueing.eager = eager;
+    SwitchBench bench(plan);
+    bench.Run({{Time{} + 10_us, 1, PacketOf(1'250, 0, 0)},
+               {Time{} + 10_us, 1, PacketOf(1'250, 0, 0)},
+               {Time{} + 10_us, 1, PacketOf(1'250, 1, 0)},
+               {Time{} + 10'700_ns, 1, PacketOf(125, 2, 0)},
+               {Time{} + 10'700_ns, 1, PacketOf(125, 2, 0)},
+               {Time{} + 11'500_ns, 1, PacketOf(125, 1, 0)}},
+              {{Time{} + 10'500_ns, [](Switch& node, Time now) { node.TakeDown(0, now); }},
+               {Time{} + 10'600_ns, [](Switch& node, Time) { node.BringUp(0); }}});
+    std::vector<std::pair<int, Duration>> left;
+    for (const Packet& packet : bench.received(0)) {
+      left.emplace_back(packet.priority, packet.arrival - Time{} - 5_us);
+    }
+    EXPECT_EQ(left, (std::vector<std::pair<int, Duration>>{
+                        {2, 10'800_ns}, {2, 10'900_ns}, {1, 11'600_ns}}))
+        << (eager ? "eager" : "late");
+  }
+}
+
 // Five control packets and then data at 10 Mbps: 125 bytes take 100 us. At 50 us the link becomes a
 // thousand times as fast; the packet being sent goes on as it began.
 TEST(QueuedPortsTest, ARateThatRisesIsNoticedAtOnce) {

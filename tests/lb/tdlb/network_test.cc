@@ -297,7 +297,7 @@ TEST(TdlbNetworkTest, AfterAStepTheTimeoutFollowsWithinAProbeAndARoundTrip) {
 // second is half of one more, besides 38 us. Delays are rounded down, if clocks make one of the two
 // negative as well, so that the difference is the same by all clocks.
 TEST(TdlbNetworkTest, DelaysAreRoundedDownByAnyClocks) {
-  for (const std::string clocks : {"", ", clock_spread: 200us"}) {
+  for (const std::string clocks : {"", ", clock_spread: 200us", ", clock_spread: 1ms"}) {
     Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 1, fabric_link: {rate: "
                                     "8Gbps, delay: 1us}, asymmetry: [{spines: [1], delay: "
                                     "20000250ps}]}"),

@@ -37,6 +37,17 @@ TEST(PathDelaysTest, TheTimeoutIsTheSpreadOfAllPaths) {
   EXPECT_EQ(delays.Queueing(2), 5_us);
 }
 
+// Delays are negative if the other leaf's clock is behind by more.
+TEST(PathDelaysTest, OnlyDifferencesOfDelaysCount) {
+  for (const int64_t ahead : {-1'000, -56, 0, 1'000}) {
+    PathDelays delays = Delays(PathDelays::Memory::kAll);
+    for (const int64_t path : {0, 1, 2}) {
+      delays.Learn(static_cast<size_t>(path), 1_us * (ahead + 19 * path), kNow);
+    }
+    EXPECT_EQ(delays.Timeout(kNow), 38_us);
+  }
+}
+
 TEST(PathDelaysTest, TheFastestMayBecomeTheSlowest) {
   const auto timeouts = [](PathDelays::Memory memory) {
     PathDelays delays = Delays(memory);

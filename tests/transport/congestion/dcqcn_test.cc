@@ -69,6 +69,15 @@ TEST(DcqcnPaperTest, HalvesTheRateAndHalvesTheWayBack) {
   EXPECT_DOUBLE_EQ(rate.Gbps(At(275_us)), 98.4375);
 }
 
+// Before the first CNP no timer runs, and alpha is 1.
+TEST(DcqcnPaperTest, TheFirstCnpHalvesTheRateWheneverItComes) {
+  for (const Duration at : {0_us, 54_us, 55_us, 10_ms, 1_s}) {
+    RateClock rate;
+    rate.Cnp(At(at));
+    EXPECT_DOUBLE_EQ(rate.Gbps(At(at)), 50);
+  }
+}
+
 TEST(DcqcnPaperTest, KeepsAlphaWhileCnpsComeInEveryInterval) {
   RateClock rate;
   for (const Duration at : {0_us, 50_us, 100_us}) rate.Cnp(At(at));
