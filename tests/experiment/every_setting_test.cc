@@ -181,6 +181,7 @@ constexpr const char* kNotReached = "not reached in these networks";
 TEST(EverySettingTest, OfLoadBalancersChangesSomethingOrWarns) {
   Known known = {{"aac.clock_spread", "delays are compared per path, less the least: by design"},
                  {"ag.clock_spread", "delays are compared per path, less the least: by design"},
+                 {"tdlb.clock_spread", "only differences of delays count: by design"},
                  {"drill.per_class", "there is one class"},
                  {"lq.per_class", "there is one class"},
                  {"flb.rate_control", "refused with this transport"}};

@@ -130,13 +130,14 @@ double ShareReordered(const std::string& kind) {
   return static_cast<double>(reordered) / static_cast<double>(received);
 }
 
-// Under go-back-N, where an overtaken packet costs a window, a share of 0.5 % shows in the results.
+// Under go-back-N an overtaken packet costs a window. Schemes that keep flows in order, but for a
+// few moves, have shares up to 0.03 %, the others 0.48 % and more.
 TEST(OrderTest, EverySchemeThatReordersSaysSo) {
   for (const std::string& kind : LoadBalancers().Names()) {
     if (kind == "turned_by_controller") continue;  // Another test registers it.
     const bool reorders = LoadBalancers().Make(kind).settings->reorders();
     const double share = ShareReordered(kind);
-    EXPECT_EQ(share > 0.005, reorders) << kind << ": " << share;
+    EXPECT_EQ(share > 0.0015, reorders) << kind << ": " << share;
   }
 }
 
