@@ -50,7 +50,7 @@ void RequireRuns(OperationGraph graph) {
 template <class Reader>
 void FuzzReader(const Reader& read) {
   Diagnostics diagnostics;
-  TraceErrors errors("trace", diagnostics);
+  FileErrors errors("trace", diagnostics);
   std::optional<OperationGraph> graph = read(errors);
   RequirePlaces(diagnostics);
   Require(graph.has_value() == diagnostics.ok(), "a graph, or an error");
@@ -60,7 +60,7 @@ void FuzzReader(const Reader& read) {
 // One rank of two; the other one does nothing.
 template <class Reader>
 void FuzzNodes(const Reader& read) {
-  FuzzReader([&](TraceErrors& errors) -> std::optional<OperationGraph> {
+  FuzzReader([&](FileErrors& errors) -> std::optional<OperationGraph> {
     ChakraBuilder builder({.ignores_memory = true, .groups = {}, .algorithms = {}}, 2);
     const std::vector<ChakraNode> nodes = read(builder.ignored(), errors);
     if (!errors.any()) builder.AddRank(0, nodes, errors);
@@ -140,26 +140,26 @@ void FuzzTrafficMatrix(FuzzInput input) {
 
 void FuzzGoal(FuzzInput input) {
   const std::string text = TextOf(input);
-  FuzzReader([&](TraceErrors& errors) {
+  FuzzReader([&](FileErrors& errors) {
     return ReadGoalText(text, {.o = 1_ns, .O = Duration{1}, .g = 2_ns}, errors);
   });
 }
 
 void FuzzGoalBinary(FuzzInput input) {
   const std::string bytes = TextOf(input);
-  FuzzReader([&](TraceErrors& errors) { return ReadGoalBinary(bytes, GoalSettings(), errors); });
+  FuzzReader([&](FileErrors& errors) { return ReadGoalBinary(bytes, GoalSettings(), errors); });
 }
 
 void FuzzChakra(FuzzInput input) {
   const std::string bytes = TextOf(input);
-  FuzzNodes([&](ChakraIgnored& ignored, TraceErrors& errors) {
+  FuzzNodes([&](ChakraIgnored& ignored, FileErrors& errors) {
     return ReadChakraWire(bytes, ignored, errors);
   });
 }
 
 void FuzzChakraJson(FuzzInput input) {
   const std::string text = TextOf(input);
-  FuzzNodes([&](ChakraIgnored& ignored, TraceErrors& errors) {
+  FuzzNodes([&](ChakraIgnored& ignored, FileErrors& errors) {
     return ReadChakraJson(text, ignored, errors);
   });
 }
@@ -170,7 +170,7 @@ void FuzzChakraGroups(FuzzInput input) {
   const std::string text = TextOf(input);
   const auto check = [&](const auto& read) {
     Diagnostics diagnostics;
-    TraceErrors errors("groups", diagnostics);
+    FileErrors errors("groups", diagnostics);
     const ChakraGroups groups = read(errors);
     RequirePlaces(diagnostics);
     Require(errors.any() != diagnostics.ok(), "mistakes are errors");
@@ -180,8 +180,8 @@ void FuzzChakraGroups(FuzzInput input) {
       Require(ranks.empty() || *ranks.rbegin() < kRanks, "ranks that exist");
     }
   };
-  check([&](TraceErrors& errors) { return ReadChakraGroups(text, kRanks, errors); });
-  check([&](TraceErrors& errors) {
+  check([&](FileErrors& errors) { return ReadChakraGroups(text, kRanks, errors); });
+  check([&](FileErrors& errors) {
     ChakraNode node;
     node.input_values = text;
     ChakraGroups groups;
@@ -206,13 +206,13 @@ void FuzzHtsimCm(FuzzInput input) {
   using CrossHost = HtsimCmSettings::CrossHost;
   for (const CrossHost cross_host : {CrossHost::kDelay, CrossHost::kReceive, CrossHost::kRefuse}) {
     const HtsimCmSettings settings{.cross_host = cross_host};
-    FuzzReader([&](TraceErrors& errors) { return ReadHtsimCm(text, settings, errors); });
+    FuzzReader([&](FileErrors& errors) { return ReadHtsimCm(text, settings, errors); });
   }
 }
 
 void FuzzFlowTxt(FuzzInput input) {
   const std::string text = TextOf(input);
-  FuzzReader([&](TraceErrors& errors) { return ReadFlowTxt(text, {}, errors); });
+  FuzzReader([&](FileErrors& errors) { return ReadFlowTxt(text, {}, errors); });
 }
 
 }  // namespace heddle

@@ -42,7 +42,7 @@ inline std::string Node(uint64_t id, uint64_t type, const std::string& rest) {
 
 inline ReadTrace Read(const std::vector<std::string>& ranks, bool is_json = false,
                       const ChakraSettings& settings = {}) {
-  return ReadTraceWith([&](TraceErrors& errors) -> std::optional<OperationGraph> {
+  return ReadTraceWith([&](FileErrors& errors) -> std::optional<OperationGraph> {
     ChakraBuilder builder(settings, static_cast<uint32_t>(ranks.size()));
     for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
       const auto nodes = is_json ? ReadChakraJson(ranks[rank], builder.ignored(), errors)
@@ -56,7 +56,7 @@ inline ReadTrace Read(const std::vector<std::string>& ranks, bool is_json = fals
   });
 }
 
-// What a node has beyond an id of 0 and a type of 0.
+// Describes a node by all that differs from an id of 0 and a type of 0.
 inline std::string Described(const ChakraNode& node) {
   std::string text;
   const auto add = [&](const std::string& name, const auto& value) {
@@ -83,7 +83,7 @@ inline std::string Described(const ChakraNode& node) {
 // The one node of a file, or its error; and what is ignored.
 inline std::pair<std::string, std::string> Only(std::string_view file, bool is_json = false) {
   Diagnostics diagnostics;
-  TraceErrors errors("file", diagnostics);
+  FileErrors errors("file", diagnostics);
   ChakraIgnored ignored;
   const auto nodes =
       is_json ? ReadChakraJson(file, ignored, errors) : ReadChakraWire(file, ignored, errors);

@@ -12,9 +12,9 @@
 
 #include "settings/diagnostics.h"
 #include "tests/support/timed_play.h"
+#include "workload/file_errors.h"
 #include "workload/jobs/graph_check.h"
 #include "workload/jobs/graph_schedule.h"
-#include "workload/traces/trace_errors.h"
 
 namespace heddle {
 
@@ -34,7 +34,7 @@ struct ReadTrace {
 template <class Reader>
 ReadTrace ReadTraceWith(const Reader& reader) {
   Diagnostics diagnostics;
-  TraceErrors errors("file", diagnostics);
+  FileErrors errors("file", diagnostics);
   ReadTrace read{reader(errors), {}, {}};
   if (read.graph && !errors.any()) {
     for (const GraphProblem& problem : GraphProblems(*read.graph)) {

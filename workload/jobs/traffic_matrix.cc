@@ -10,6 +10,7 @@
 
 #include "settings/csv.h"
 #include "settings/status.h"
+#include "workload/file_errors.h"
 
 namespace heddle {
 namespace {
@@ -18,7 +19,6 @@ constexpr size_t kMostMatrixBytes = size_t{1} << 30;
 // A file of kMostMatrixBytes has no more rows of as many cells, of two characters each.
 constexpr size_t kMostRanks = size_t{1} << 15;
 static_assert(2 * kMostRanks * kMostRanks > kMostMatrixBytes);
-constexpr int kMostMistakes = 20;
 // Far beyond any job, and far enough below 2^63 that no later sum or product overflows: protocols
 // add headers to each message, and totals count every cell.
 constexpr int64_t kMostCellBytes = 1'000'000'000'000'000;  // 1 PB.
@@ -49,8 +49,7 @@ std::optional<int> LineOfTooManyCells(std::string_view text) {
 
 class MatrixReader {
  public:
-  MatrixReader(const std::string& file, Diagnostics& diagnostics)
-      : file_(file), diagnostics_(diagnostics) {}
+  MatrixReader(const std::string& file, Diagnostics& diagnostics) : errors_(file, diagnostics) {}
 
   std::shared_ptr<const std::vector<int64_t>> Read(std::string_view text) {
     if (const auto line = LineOfTooManyCells(text)) {
@@ -59,7 +58,7 @@ class MatrixReader {
       return nullptr;
     }
     CsvReader reader(text);
-    while (mistakes_ < kMostMistakes && reader.Next()) {
+    while (!errors_.full() && reader.Next()) {
       line_ = reader.line();
       if (!reader.status().ok()) {
         Fail(MessageOf(reader.status()));
@@ -68,11 +67,11 @@ class MatrixReader {
       const auto& cells = reader.cells();
       if (cells.size() > 1 || !cells.front().empty()) ReadRow(cells);
     }
-    if (mistakes_ == 0 && rows_ != columns_) {
+    if (!errors_.any() && rows_ != columns_) {
       Fail(fmt::format("has {} rows of {} cells; it must have as many rows as cells", rows_,
                        columns_));
     }
-    if (mistakes_ > 0) return nullptr;
+    if (errors_.any()) return nullptr;
     return std::make_shared<const std::vector<int64_t>>(std::move(bytes_));
   }
 
@@ -83,7 +82,7 @@ class MatrixReader {
       Fail(fmt::format("has {} cells, the first row {}", cells.size(), columns_));
     }
     for (const std::string_view cell : cells) {
-      if (mistakes_ == kMostMistakes) return;
+      if (errors_.full()) return;
       ReadCell(cell);
     }
   }
@@ -102,18 +101,12 @@ class MatrixReader {
     bytes_.push_back(*value);
   }
 
-  void Fail(const std::string& message) {
-    diagnostics_.Error({file_, line_, 1}, "", message);
-    if (++mistakes_ < kMostMistakes) return;
-    diagnostics_.Error({file_, line_, 1}, "", "and perhaps more; reading stopped here");
-  }
+  void Fail(const std::string& message) { errors_.Add(line_, message); }
 
-  const std::string& file_;
-  Diagnostics& diagnostics_;
+  FileErrors errors_;
   std::vector<int64_t> bytes_;
   int64_t total_ = 0;
   int line_ = 1;
-  int mistakes_ = 0;
   size_t columns_ = 0;
   size_t rows_ = 0;
 };

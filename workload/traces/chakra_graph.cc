@@ -62,7 +62,7 @@ std::optional<CollectiveSettings::Op> OpOf(int64_t comm_type) {
 }
 
 // "node 7: ...", or "node 7 (embedding): ...".
-void FailNode(const ChakraNode& node, TraceErrors& errors, std::string_view message) {
+void FailNode(const ChakraNode& node, FileErrors& errors, std::string_view message) {
   constexpr size_t kMostLetters = 60;
   std::string_view name = std::string_view(node.name).substr(0, kMostLetters);
   name = name.substr(0, ValidUtf8(name));
@@ -78,7 +78,7 @@ ChakraBuilder::ChakraBuilder(ChakraSettings settings, uint32_t ranks)
 }
 
 void ChakraBuilder::AddRank(uint32_t rank, const std::vector<ChakraNode>& nodes,
-                            TraceErrors& errors) {
+                            FileErrors& errors) {
   declared_.clear();
   for (const ChakraNode& node : nodes) {
     if (node.type == kMetadataNode) AddDeclaredGroups(node, graph_.ranks(), declared_, errors);
@@ -117,7 +117,7 @@ void ChakraBuilder::AddRank(uint32_t rank, const std::vector<ChakraNode>& nodes,
 }
 
 std::optional<uint32_t> ChakraBuilder::Add(uint32_t rank, const ChakraNode& node,
-                                           TraceErrors& errors) {
+                                           FileErrors& errors) {
   switch (node.type) {
     case kInvalidNode:
     case kMetadataNode:
@@ -147,7 +147,7 @@ uint32_t ChakraBuilder::Computation(uint32_t rank, const ChakraNode& node) {
 }
 
 std::optional<uint32_t> ChakraBuilder::AddMessage(uint32_t rank, const ChakraNode& node,
-                                                  TraceErrors& errors) {
+                                                  FileErrors& errors) {
   const bool is_send = node.type == kSendNode;
   const std::optional<int64_t>& peer = is_send ? node.comm_dst : node.comm_src;
   if (!peer || *peer < 0 || *peer >= int64_t{graph_.ranks()}) {
@@ -171,7 +171,7 @@ std::optional<uint32_t> ChakraBuilder::AddMessage(uint32_t rank, const ChakraNod
 }
 
 std::optional<uint32_t> ChakraBuilder::AddCollective(uint32_t rank, const ChakraNode& node,
-                                                     TraceErrors& errors) {
+                                                     FileErrors& errors) {
   const int64_t type = node.comm_type.value_or(-1);
   if (!OpOf(type)) {
     const bool is_known = type >= 0 && type < std::ssize(kCommTypes);
@@ -194,7 +194,7 @@ std::optional<uint32_t> ChakraBuilder::AddCollective(uint32_t rank, const Chakra
 }
 
 const std::vector<uint32_t>* ChakraBuilder::GroupOf(uint32_t rank, const ChakraNode& node,
-                                                    TraceErrors& errors) const {
+                                                    FileErrors& errors) const {
   const std::vector<uint32_t>* group = nullptr;
   for (const ChakraGroups* groups : {&settings_.groups, &declared_}) {
     const auto found = groups->find(node.pg_name);
@@ -217,7 +217,7 @@ const std::vector<uint32_t>* ChakraBuilder::GroupOf(uint32_t rank, const ChakraN
 // The i-th collective of a group at each of its ranks is the same one.
 std::optional<uint32_t> ChakraBuilder::Join(uint32_t rank, const ChakraNode& node,
                                             const std::vector<uint32_t>& group,
-                                            TraceErrors& errors) {
+                                            FileErrors& errors) {
   const std::string name = node.pg_name.empty() ? "0" : node.pg_name;
   const uint32_t number =
       group_numbers_.try_emplace({name, group}, static_cast<uint32_t>(group_numbers_.size()))
@@ -247,7 +247,7 @@ std::optional<uint32_t> ChakraBuilder::Join(uint32_t rank, const ChakraNode& nod
 }
 
 const ChakraBuilder::Made* ChakraBuilder::Make(const ChakraNode& node, int64_t size, uint32_t ranks,
-                                               TraceErrors& errors) {
+                                               FileErrors& errors) {
   Made& made = made_[{*node.comm_type, size, ranks}];
   if (made.schedule != nullptr) return &made;
   CollectiveSettings settings;

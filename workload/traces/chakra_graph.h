@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "workload/file_errors.h"
 #include "workload/jobs/group_algorithms.h"
 #include "workload/jobs/operation_graph.h"
 #include "workload/traces/chakra_groups.h"
 #include "workload/traces/chakra_node.h"
-#include "workload/traces/trace_errors.h"
 
 namespace heddle {
 
@@ -36,7 +36,7 @@ class ChakraBuilder {
   ChakraBuilder(ChakraSettings settings, uint32_t ranks);
 
   // Adds the nodes of a rank; all ranks follow each other. Mistakes in its file go to `errors`.
-  void AddRank(uint32_t rank, const std::vector<ChakraNode>& nodes, TraceErrors& errors);
+  void AddRank(uint32_t rank, const std::vector<ChakraNode>& nodes, FileErrors& errors);
 
   OperationGraph Take() { return std::move(graph_); }
 
@@ -56,16 +56,16 @@ class ChakraBuilder {
   // Two groups of one name with other ranks are different ones.
   using GroupKey = std::pair<std::string, std::vector<uint32_t>>;
 
-  std::optional<uint32_t> Add(uint32_t rank, const ChakraNode& node, TraceErrors& errors);
-  std::optional<uint32_t> AddMessage(uint32_t rank, const ChakraNode& node, TraceErrors& errors);
-  std::optional<uint32_t> AddCollective(uint32_t rank, const ChakraNode& node, TraceErrors& errors);
+  std::optional<uint32_t> Add(uint32_t rank, const ChakraNode& node, FileErrors& errors);
+  std::optional<uint32_t> AddMessage(uint32_t rank, const ChakraNode& node, FileErrors& errors);
+  std::optional<uint32_t> AddCollective(uint32_t rank, const ChakraNode& node, FileErrors& errors);
   // The ranks of a node's group; null with an error if there is none.
   const std::vector<uint32_t>* GroupOf(uint32_t rank, const ChakraNode& node,
-                                       TraceErrors& errors) const;
+                                       FileErrors& errors) const;
   std::optional<uint32_t> Join(uint32_t rank, const ChakraNode& node,
-                               const std::vector<uint32_t>& group, TraceErrors& errors);
+                               const std::vector<uint32_t>& group, FileErrors& errors);
   // Returns null with an error if the algorithm does not go with so many ranks.
-  const Made* Make(const ChakraNode& node, int64_t size, uint32_t ranks, TraceErrors& errors);
+  const Made* Make(const ChakraNode& node, int64_t size, uint32_t ranks, FileErrors& errors);
   uint32_t Computation(uint32_t rank, const ChakraNode& node);
   uint32_t stream(uint32_t number) const { return settings_.limits_streams ? number : kNoStream; }
 

@@ -18,7 +18,7 @@ namespace {
 // Reads a list of ranks, each of which is there once. `where` is put ahead of messages, whose line
 // is that of the rank unless `line` is set.
 std::vector<uint32_t> ReadRanks(const Value& list, uint32_t ranks, std::string_view where,
-                                std::optional<int> line, TraceErrors& errors) {
+                                std::optional<int> line, FileErrors& errors) {
   std::vector<uint32_t> group;
   std::set<int64_t> seen;
   for (const Value& item : list.items) {
@@ -62,7 +62,7 @@ const Value* ListOfMaps(const Value& value) {
 }
 
 void AddGroup(const Value& value, uint32_t ranks, std::string_view where, int line,
-              ChakraGroups& groups, TraceErrors& errors) {
+              ChakraGroups& groups, FileErrors& errors) {
   const Value* name = value.Find("pg_name");
   if (name == nullptr) return errors.Add(line, fmt::format("{}a group has no pg_name", where));
   std::vector<uint32_t> group;
@@ -75,7 +75,7 @@ void AddGroup(const Value& value, uint32_t ranks, std::string_view where, int li
 
 }  // namespace
 
-ChakraGroups ReadChakraGroups(std::string_view text, uint32_t ranks, TraceErrors& errors) {
+ChakraGroups ReadChakraGroups(std::string_view text, uint32_t ranks, FileErrors& errors) {
   ChakraGroups groups;
   Diagnostics mistakes;
   const std::optional<Value> document = ParseJsonValue(text, errors.source(), mistakes);
@@ -99,7 +99,7 @@ ChakraGroups ReadChakraGroups(std::string_view text, uint32_t ranks, TraceErrors
 }
 
 void AddDeclaredGroups(const ChakraNode& node, uint32_t ranks, ChakraGroups& groups,
-                       TraceErrors& errors) {
+                       FileErrors& errors) {
   if (node.input_values.find("pg_name") == std::string::npos) return;
   const std::string where = fmt::format("node {}: ", node.id);
   Diagnostics mistakes;

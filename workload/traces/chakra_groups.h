@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "workload/file_errors.h"
 #include "workload/traces/chakra_node.h"
-#include "workload/traces/trace_errors.h"
 
 namespace heddle {
 
@@ -19,12 +19,12 @@ namespace heddle {
 using ChakraGroups = std::map<std::string, std::vector<uint32_t>, std::less<>>;
 
 // Reads {"1": [0, 1], "2": [2, 3]}.
-ChakraGroups ReadChakraGroups(std::string_view text, uint32_t ranks, TraceErrors& errors);
+ChakraGroups ReadChakraGroups(std::string_view text, uint32_t ranks, FileErrors& errors);
 
 // Adds the groups that a metadata node declares to `groups`. Its input values hold a list such as
 // [{"pg_name": "1", "ranks": [0, 1]}], in quotes and within other lists, as Python writes a list of
 // texts. Other values declare none.
 void AddDeclaredGroups(const ChakraNode& node, uint32_t ranks, ChakraGroups& groups,
-                       TraceErrors& errors);
+                       FileErrors& errors);
 
 }  // namespace heddle

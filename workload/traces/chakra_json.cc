@@ -19,7 +19,7 @@ namespace {
 // The entries of one node.
 class ChakraJsonNode {
  public:
-  ChakraJsonNode(const Value& value, ChakraIgnored& ignored, TraceErrors& errors)
+  ChakraJsonNode(const Value& value, ChakraIgnored& ignored, FileErrors& errors)
       : value_(value), ignored_(ignored), errors_(errors) {}
 
   ChakraNode Read() {
@@ -95,13 +95,13 @@ class ChakraJsonNode {
 
   const Value& value_;
   ChakraIgnored& ignored_;
-  TraceErrors& errors_;
+  FileErrors& errors_;
 };
 
 }  // namespace
 
 std::vector<ChakraNode> ReadChakraJson(std::string_view text, ChakraIgnored& ignored,
-                                       TraceErrors& errors) {
+                                       FileErrors& errors) {
   std::vector<ChakraNode> nodes;
   Diagnostics mistakes;
   const std::optional<Value> document = ParseJsonValue(text, errors.source(), mistakes);

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/units.h"
-#include "workload/traces/trace_errors.h"
+#include "workload/file_errors.h"
 
 namespace heddle {
 
@@ -61,8 +61,8 @@ struct ChakraIgnored {
 // Read the nodes of one rank, and add to `ignored`. Mistakes go to `errors`; then the result is of
 // no use.
 std::vector<ChakraNode> ReadChakraWire(std::string_view bytes, ChakraIgnored& ignored,
-                                       TraceErrors& errors);
+                                       FileErrors& errors);
 std::vector<ChakraNode> ReadChakraJson(std::string_view text, ChakraIgnored& ignored,
-                                       TraceErrors& errors);
+                                       FileErrors& errors);
 
 }  // namespace heddle

@@ -238,7 +238,7 @@ bool ReadNode(std::string_view bytes, ChakraNode& node, ChakraIgnored& ignored) 
 }  // namespace
 
 std::vector<ChakraNode> ReadChakraWire(std::string_view bytes, ChakraIgnored& ignored,
-                                       TraceErrors& errors) {
+                                       FileErrors& errors) {
   std::vector<ChakraNode> nodes;
   WireFields file(bytes);
   if (!file.NextMessage()) errors.Add(0, "does not begin with Chakra's GlobalMetadata");

@@ -21,7 +21,7 @@ constexpr Duration kGeneratorStart{2'000'000'000'000};
 
 class FlowTxtReader {
  public:
-  FlowTxtReader(std::string_view text, const FlowTxtSettings& settings, TraceErrors& errors)
+  FlowTxtReader(std::string_view text, const FlowTxtSettings& settings, FileErrors& errors)
       : lines_(text), settings_(settings), errors_(errors) {}
 
   std::optional<OperationGraph> Read() {
@@ -138,7 +138,7 @@ class FlowTxtReader {
 
   TextLines lines_;
   const FlowTxtSettings settings_;
-  TraceErrors& errors_;
+  FileErrors& errors_;
   std::vector<Flow> flows_;
   int line_ = 0;
   int64_t group_ = 0;
@@ -148,7 +148,7 @@ class FlowTxtReader {
 }  // namespace
 
 std::optional<OperationGraph> ReadFlowTxt(std::string_view text, const FlowTxtSettings& settings,
-                                          TraceErrors& errors) {
+                                          FileErrors& errors) {
   return FlowTxtReader(text, settings, errors).Read();
 }
 

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "core/units.h"
+#include "workload/file_errors.h"
 #include "workload/jobs/operation_graph.h"
-#include "workload/traces/trace_errors.h"
 
 namespace heddle {
 
@@ -21,6 +21,6 @@ struct FlowTxtSettings {
 };
 
 std::optional<OperationGraph> ReadFlowTxt(std::string_view text, const FlowTxtSettings& settings,
-                                          TraceErrors& errors);
+                                          FileErrors& errors);
 
 }  // namespace heddle

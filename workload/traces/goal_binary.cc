@@ -57,7 +57,7 @@ class ByteReader {
 
 class GoalBinaryReader {
  public:
-  GoalBinaryReader(std::string_view bytes, const GoalSettings& settings, TraceErrors& errors)
+  GoalBinaryReader(std::string_view bytes, const GoalSettings& settings, FileErrors& errors)
       : bytes_(bytes), settings_(settings), errors_(errors) {}
 
   std::optional<OperationGraph> Read() {
@@ -206,7 +206,7 @@ class GoalBinaryReader {
 
   const std::string_view bytes_;
   const GoalSettings& settings_;
-  TraceErrors& errors_;
+  FileErrors& errors_;
   uint32_t ranks_ = 0;
   std::optional<GoalBuilder> builder_;
 };
@@ -214,7 +214,7 @@ class GoalBinaryReader {
 }  // namespace
 
 std::optional<OperationGraph> ReadGoalBinary(std::string_view bytes, const GoalSettings& settings,
-                                             TraceErrors& errors) {
+                                             FileErrors& errors) {
   return GoalBinaryReader(bytes, settings, errors).Read();
 }
 

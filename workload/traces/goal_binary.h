@@ -6,14 +6,14 @@
 #include <optional>
 #include <string_view>
 
+#include "workload/file_errors.h"
 #include "workload/jobs/operation_graph.h"
 #include "workload/traces/goal_builder.h"
-#include "workload/traces/trace_errors.h"
 
 namespace heddle {
 
 // Mistakes go to `errors`, with the rank and the number of the operation; then there is no graph.
 std::optional<OperationGraph> ReadGoalBinary(std::string_view bytes, const GoalSettings& settings,
-                                             TraceErrors& errors);
+                                             FileErrors& errors);
 
 }  // namespace heddle

@@ -87,7 +87,7 @@ class GoalLexer {
 
 class GoalParser {
  public:
-  GoalParser(std::string_view text, const GoalSettings& settings, TraceErrors& errors)
+  GoalParser(std::string_view text, const GoalSettings& settings, FileErrors& errors)
       : lexer_(text), settings_(settings), errors_(errors) {
     Advance();
   }
@@ -309,7 +309,7 @@ class GoalParser {
   GoalLexer lexer_;
   GoalToken token_;
   const GoalSettings& settings_;
-  TraceErrors& errors_;
+  FileErrors& errors_;
   uint32_t ranks_ = 0;
   uint32_t rank_ = 0;  // Whose schedule is being read.
   std::optional<GoalBuilder> builder_;
@@ -321,7 +321,7 @@ class GoalParser {
 }  // namespace
 
 std::optional<OperationGraph> ReadGoalText(std::string_view text, const GoalSettings& settings,
-                                           TraceErrors& errors) {
+                                           FileErrors& errors) {
   return GoalParser(text, settings, errors).Read();
 }
 

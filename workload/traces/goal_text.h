@@ -7,15 +7,15 @@
 #include <optional>
 #include <string_view>
 
+#include "workload/file_errors.h"
 #include "workload/jobs/operation_graph.h"
 #include "workload/traces/goal_builder.h"
-#include "workload/traces/trace_errors.h"
 
 namespace heddle {
 
 // Mistakes go to `errors`, with their lines; then there is no graph. The graph has yet to pass
 // GraphProblems().
 std::optional<OperationGraph> ReadGoalText(std::string_view text, const GoalSettings& settings,
-                                           TraceErrors& errors);
+                                           FileErrors& errors);
 
 }  // namespace heddle

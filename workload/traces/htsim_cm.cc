@@ -52,7 +52,7 @@ struct CmFile {
 // Reads the lines, and checks each by itself.
 class CmReader {
  public:
-  CmReader(std::string_view text, TraceErrors& errors) : lines_(text), errors_(errors) {}
+  CmReader(std::string_view text, FileErrors& errors) : lines_(text), errors_(errors) {}
 
   CmFile Read() {
     TextLine line;
@@ -213,7 +213,7 @@ class CmReader {
   void Fail(std::string_view message) { errors_.Add(line_, message); }
 
   TextLines lines_;
-  TraceErrors& errors_;
+  FileErrors& errors_;
   CmFile file_;
   std::map<std::string, std::pair<int64_t, int>, std::less<>> headers_;  // Number and line.
   int line_ = 0;
@@ -224,7 +224,7 @@ class CmReader {
 // Connects sends, receives and triggers.
 class CmGraph {
  public:
-  CmGraph(const CmFile& file, const HtsimCmSettings& settings, TraceErrors& errors)
+  CmGraph(const CmFile& file, const HtsimCmSettings& settings, FileErrors& errors)
       : file_(file),
         settings_(settings),
         errors_(errors),
@@ -383,7 +383,7 @@ class CmGraph {
 
   const CmFile& file_;
   const HtsimCmSettings& settings_;
-  TraceErrors& errors_;
+  FileErrors& errors_;
   OperationGraph graph_;
   std::vector<uint32_t> sends_;     // By connection: the operation at its source,
   std::vector<uint32_t> receives_;  // and at its destination.
@@ -392,7 +392,7 @@ class CmGraph {
 }  // namespace
 
 std::optional<OperationGraph> ReadHtsimCm(std::string_view text, const HtsimCmSettings& settings,
-                                          TraceErrors& errors) {
+                                          FileErrors& errors) {
   const CmFile file = CmReader(text, errors).Read();
   if (errors.any()) return std::nullopt;
   return CmGraph(file, settings, errors).Make();

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include "workload/file_errors.h"
 #include "workload/jobs/operation_graph.h"
-#include "workload/traces/trace_errors.h"
 
 namespace heddle {
 
@@ -28,6 +28,6 @@ struct HtsimCmSettings {
 };
 
 std::optional<OperationGraph> ReadHtsimCm(std::string_view text, const HtsimCmSettings& settings,
-                                          TraceErrors& errors);
+                                          FileErrors& errors);
 
 }  // namespace heddle

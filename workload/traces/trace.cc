@@ -8,6 +8,7 @@
 
 #include "settings/files_read.h"
 #include "settings/status.h"
+#include "workload/file_errors.h"
 #include "workload/jobs/graph_check.h"
 #include "workload/jobs/graph_schedule.h"
 #include "workload/jobs/scaled.h"
@@ -16,7 +17,6 @@
 #include "workload/traces/goal_binary.h"
 #include "workload/traces/goal_text.h"
 #include "workload/traces/gzip.h"
-#include "workload/traces/trace_errors.h"
 
 namespace heddle {
 namespace {
@@ -145,8 +145,8 @@ bool Trace::CanRun(const OperationGraph& graph, Diagnostics& diagnostics) const 
   if (is_chakra()) {
     name = [&graph](uint32_t rank, uint32_t op) { return NodeNameOf(graph, rank, op); };
   }
-  TraceErrors errors(file_, diagnostics);
-  for (const GraphProblem& its : GraphProblems(graph, TraceErrors::kMost, std::move(name))) {
+  FileErrors errors(file_, diagnostics);
+  for (const GraphProblem& its : GraphProblems(graph, FileErrors::kMost, std::move(name))) {
     errors.AddIn(FileOf(its.rank), its.line, its.message);
   }
   return !errors.any();
@@ -161,7 +161,7 @@ std::optional<OperationGraph> Trace::ReadOne(std::string_view path, FilesRead& f
                                              Diagnostics& diagnostics) const {
   const auto text = TextOf(file_, fmt::format("{}.file", path), files, diagnostics);
   if (!text) return std::nullopt;
-  TraceErrors errors(file_, diagnostics);
+  FileErrors errors(file_, diagnostics);
   return Read(*text, errors);
 }
 
@@ -185,7 +185,7 @@ std::optional<OperationGraph> Trace::ReadChakra(std::string_view path, FilesRead
     const std::string file = FileOf(rank);
     const auto text = TextOf(file, fmt::format("{}.file", path), files, diagnostics);
     if (!text) return std::nullopt;
-    TraceErrors errors(file, diagnostics);
+    FileErrors errors(file, diagnostics);
     const std::vector<ChakraNode> nodes = is_json
                                               ? ReadChakraJson(*text, builder.ignored(), errors)
                                               : ReadChakraWire(*text, builder.ignored(), errors);
@@ -193,7 +193,7 @@ std::optional<OperationGraph> Trace::ReadChakra(std::string_view path, FilesRead
     if (errors.any()) return std::nullopt;
   }
   const std::string ignored = builder.ignored().Text();
-  if (!ignored.empty()) TraceErrors(file_, diagnostics).Warn(0, ignored);
+  if (!ignored.empty()) FileErrors(file_, diagnostics).Warn(0, ignored);
   return builder.Take();
 }
 
@@ -202,12 +202,12 @@ bool Trace::ReadGroups(std::string_view path, FilesRead& files, Diagnostics& dia
   comm_groups_ = stage().PathTo(comm_groups_);
   const auto text = TextOf(comm_groups_, fmt::format("{}.comm_groups", path), files, diagnostics);
   if (!text) return false;
-  TraceErrors errors(comm_groups_, diagnostics);
+  FileErrors errors(comm_groups_, diagnostics);
   chakra_.groups = ReadChakraGroups(*text, static_cast<uint32_t>(*expected_ranks_), errors);
   return !errors.any();
 }
 
-std::optional<OperationGraph> Trace::Read(std::string_view text, TraceErrors& errors) const {
+std::optional<OperationGraph> Trace::Read(std::string_view text, FileErrors& errors) const {
   switch (format_) {
     case Format::kGoal:
       return ReadGoalText(text, goal_, errors);
@@ -233,7 +233,7 @@ bool Trace::CheckNamedNics(Diagnostics& diagnostics) const {
       if (nic == kUnnamedNic) continue;
       names_nics = true;
       if (nic < links) continue;
-      TraceErrors(file_, diagnostics)
+      FileErrors(file_, diagnostics)
           .Warn(ops[op].line,
                 fmt::format("{} has nic {}, but the host of rank {} has {}, so this is its link "
                             "{}: a nic is taken modulo the number of links",

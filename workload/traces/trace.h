@@ -18,7 +18,7 @@
 
 namespace heddle {
 
-class TraceErrors;
+class FileErrors;
 
 class Trace final : public JobWorkload {
  public:
@@ -45,7 +45,7 @@ class Trace final : public JobWorkload {
   // The contents of a file, decompressed; with an error if it cannot be read.
   std::optional<std::string> TextOf(const std::string& file, std::string_view key, FilesRead& files,
                                     Diagnostics& diagnostics) const;
-  std::optional<OperationGraph> Read(std::string_view text, TraceErrors& errors) const;
+  std::optional<OperationGraph> Read(std::string_view text, FileErrors& errors) const;
   // Reads the files of all ranks.
   std::optional<OperationGraph> ReadChakra(std::string_view path, FilesRead& files,
                                            Diagnostics& diagnostics);

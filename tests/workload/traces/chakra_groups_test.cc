@@ -93,7 +93,7 @@ TEST(ChakraGroupsTest, TellWhatIsWrong) {
 
 ChakraGroups GroupsFrom(const std::string& text, std::vector<std::string>& errors) {
   ChakraGroups groups;
-  errors = ReadTraceWith([&](TraceErrors& its) -> std::optional<OperationGraph> {
+  errors = ReadTraceWith([&](FileErrors& its) -> std::optional<OperationGraph> {
              groups = ReadChakraGroups(text, 4, its);
              return std::nullopt;
            }).errors;

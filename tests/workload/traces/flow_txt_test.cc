@@ -20,7 +20,7 @@ using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 ReadTrace Read(std::string_view text, const FlowTxtSettings& settings = {}) {
-  return ReadTraceWith([&](TraceErrors& errors) { return ReadFlowTxt(text, settings, errors); });
+  return ReadTraceWith([&](FileErrors& errors) { return ReadFlowTxt(text, settings, errors); });
 }
 
 // The instants at which messages start, in their order.

@@ -30,7 +30,7 @@ using namespace goal_file;
 
 ReadTrace Read(const std::string& bytes) {
   return ReadTraceWith(
-      [&](TraceErrors& errors) { return ReadGoalBinary(bytes, GoalSettings(), errors); });
+      [&](FileErrors& errors) { return ReadGoalBinary(bytes, GoalSettings(), errors); });
 }
 
 const std::vector<Op> kPing = {
@@ -172,7 +172,7 @@ TEST(GoalBinaryTest, IsWhatTheTextSays) {
       schedules.push_back(ScheduleOf(ops));
     }
     Diagnostics diagnostics;
-    TraceErrors errors("file", diagnostics);
+    FileErrors errors("file", diagnostics);
     const GoalSettings settings{.calc_unit = 1_ps, .o = 3_ps, .O = {}, .g = 2_ps, .S = {}};
     const auto binary = ReadGoalBinary(FileOf(schedules), settings, errors);
     const auto from_text = ReadGoalText(text, settings, errors);
@@ -242,7 +242,7 @@ TEST(GoalBinaryTest, HasAtLeastOneRankAndSpaceForAll) {
 TEST(GoalBinaryTest, NumbersHaveLimits) {
   const auto errors = [](const Op& op) {
     Diagnostics diagnostics;
-    TraceErrors trace_errors("file", diagnostics);
+    FileErrors trace_errors("file", diagnostics);
     ReadGoalBinary(FileOf({ScheduleOf({op}), ScheduleOf({})}), GoalSettings(), trace_errors);
     return diagnostics.errors();
   };

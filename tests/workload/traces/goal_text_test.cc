@@ -24,7 +24,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 ReadTrace Read(std::string_view text, const GoalSettings& settings = {}) {
-  return ReadTraceWith([&](TraceErrors& errors) { return ReadGoalText(text, settings, errors); });
+  return ReadTraceWith([&](FileErrors& errors) { return ReadGoalText(text, settings, errors); });
 }
 
 std::vector<std::string> ErrorsOfGoal(std::string_view text) { return Read(text).errors; }
@@ -313,7 +313,7 @@ TEST(GoalTextTest, NumbersHaveLimits) {
     const auto errors = [&](const std::string& number) {
       // Without the check of the whole graph, in which the message has no other end.
       Diagnostics diagnostics;
-      TraceErrors trace_errors("file", diagnostics);
+      FileErrors trace_errors("file", diagnostics);
       ReadGoalText(
           "num_ranks 2\nrank 0 {\n" + its.before + number + its.after + "\n}\nrank 1 {\n}\n", {},
           trace_errors);
@@ -436,7 +436,7 @@ TEST(GoalTextTest, CpusAndNicsHaveStreamsOfTheirOwn) {
 TEST(GoalTextTest, OverheadsHaveTheLimitOfComputations) {
   const auto errors = [](int64_t bytes) {
     Diagnostics diagnostics;
-    TraceErrors trace_errors("file", diagnostics);
+    FileErrors trace_errors("file", diagnostics);
     const GoalSettings settings{.calc_unit = 1_s, .o = 1_s, .O = 1_s, .g = {}, .S = {}};
     ReadGoalText("num_ranks 2\nrank 0 {\nsend " + std::to_string(bytes) +
                      "b to 1\n}\nrank 1 {\nrecv " + std::to_string(bytes) + "b from 0\n}\n",

@@ -20,7 +20,7 @@ using ::testing::SizeIs;
 using CrossHost = HtsimCmSettings::CrossHost;
 
 ReadTrace Read(std::string_view text, const HtsimCmSettings& settings = {}) {
-  return ReadTraceWith([&](TraceErrors& errors) { return ReadHtsimCm(text, settings, errors); });
+  return ReadTraceWith([&](FileErrors& errors) { return ReadHtsimCm(text, settings, errors); });
 }
 
 std::vector<std::string> ErrorsOfCm(std::string_view text) { return Read(text).errors; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "workload/traces/trace_errors.h"
+#include "workload/file_errors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-namespace heddle::trace_errors_test {
+namespace heddle::file_errors_test {
 
 using ::testing::ElementsAre;
 
-TEST(TraceErrorsTest, NameTheFileAndTheLine) {
+TEST(FileErrorsTest, NameTheFileAndTheLine) {
   Diagnostics diagnostics;
-  TraceErrors errors("a.goal", diagnostics);
+  FileErrors errors("a.goal", diagnostics);
   EXPECT_FALSE(errors.any());
   EXPECT_EQ(errors.source(), "a.goal");
   errors.Add(7, "is wrong");
@@ -32,9 +32,9 @@ TEST(TraceErrorsTest, NameTheFileAndTheLine) {
 }
 
 // Warnings do not count.
-TEST(TraceErrorsTest, OfMoreThanTwentyTheFirstTwentyAreNamed) {
+TEST(FileErrorsTest, OfMoreThanTwentyTheFirstTwentyAreNamed) {
   Diagnostics diagnostics;
-  TraceErrors errors("file", diagnostics);
+  FileErrors errors("file", diagnostics);
   std::vector<std::string> expected;
   for (int i = 1; i <= 30; ++i) {
     EXPECT_EQ(errors.full(), i > 20) << i;
@@ -47,11 +47,11 @@ TEST(TraceErrorsTest, OfMoreThanTwentyTheFirstTwentyAreNamed) {
 }
 
 // Those of the reader of JSON count as well.
-TEST(TraceErrorsTest, TakeThoseOfAnotherReader) {
+TEST(FileErrorsTest, TakeThoseOfAnotherReader) {
   Diagnostics others;
   for (int i = 1; i <= 19; ++i) others.Error({"file", i, 5}, "", "no JSON");
   Diagnostics diagnostics;
-  TraceErrors errors("file", diagnostics);
+  FileErrors errors("file", diagnostics);
   errors.Take(Diagnostics());
   EXPECT_FALSE(errors.any());
   errors.Take(others);
@@ -64,4 +64,4 @@ TEST(TraceErrorsTest, TakeThoseOfAnotherReader) {
   EXPECT_EQ(diagnostics.errors().size(), 21u);
 }
 
-}  // namespace heddle::trace_errors_test
+}  // namespace heddle::file_errors_test

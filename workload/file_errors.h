@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mistakes in a file of a trace. After a number of them, reading stops: what follows is
-// mostly their consequence.
+// The mistakes in a file of a trace or a traffic matrix. After a number of them, reading stops:
+// what follows is mostly their consequence.
 
 #pragma once
 
@@ -12,11 +12,11 @@
 
 namespace heddle {
 
-class TraceErrors {
+class FileErrors {
  public:
   static constexpr size_t kMost = 20;
 
-  TraceErrors(std::string source, Diagnostics& diagnostics)
+  FileErrors(std::string source, Diagnostics& diagnostics)
       : source_(std::move(source)), diagnostics_(diagnostics) {}
 
   // `line` counts from 1; 0: the file as a whole.
