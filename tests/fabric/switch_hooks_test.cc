@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy is shown of the packets of its switch, and what hosts are told of those that are
-// dropped. Neither depends on the kind of the ports, nor on the other hooks that the policy has.
+// A switch shows its policy packets, and tells hosts of those that it drops. These tests expect the
+// same calls at every kind of port, and whatever other hooks the policy has.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy can ask its switch about: ports, routes, hosts, leaves and the map of the fabric.
+// These tests ask a switch, as a policy does, about ports, routes, hosts, leaves and the map of the
+// fabric.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

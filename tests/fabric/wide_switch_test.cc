@@ -220,17 +220,21 @@ TEST(PauseTotalsTest, CountPausesOfAPortWithoutPackets) {
 
 // --- What a policy sends itself ---
 
+Packet OwnPacketTo(HostId dst) {
+  Packet own;
+  own.kind = PacketKind::kControl;
+  own.bytes = 64;
+  own.dst = dst;
+  return own;
+}
+
 // Sends a packet of the control class to the port of each data packet, before that packet goes.
 class SendingFirst final : public SwitchPolicy {
  public:
   Packets asked_about() const override { return Packets::kEvery; }
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex,
                     const Candidates& candidates) override {
-    Packet own;
-    own.kind = PacketKind::kControl;
-    own.bytes = 64;
-    own.dst = packet.dst;
-    view.SendControl(own, candidates.ports.front());
+    view.SendControl(OwnPacketTo(packet.dst), candidates.ports.front());
     return Decision::Forward(candidates.ports.front());
   }
   size_t StateBytes() const override { return 0; }
@@ -258,13 +262,7 @@ class SendingAtATimer final : public SwitchPolicy {
     if (packet.dst == 0) view.SetTimer(view.now() + 2_us, 0);
     return Decision::Forward(candidates.ports.front());
   }
-  void OnTimer(SwitchView& view, uint32_t) override {
-    Packet own;
-    own.kind = PacketKind::kControl;
-    own.bytes = 64;
-    own.dst = 1;
-    view.SendControl(own, 1);
-  }
+  void OnTimer(SwitchView& view, uint32_t) override { view.SendControl(OwnPacketTo(1), 1); }
   size_t StateBytes() const override { return 0; }
 };
 

@@ -98,7 +98,7 @@ TEST(TelemetryLimitsTest, PerPacketSchemesReorder) {
   }
 }
 
-// What docs/policies.md says that each setting is if nobody sets it.
+// docs/policies.md gives these defaults.
 TEST(TelemetryLimitsTest, DefaultsAreThoseOfTheDocumentation) {
   const std::map<std::string, std::string> expected = {
       {"tdlb",

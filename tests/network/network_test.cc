@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a network knows of itself: its ports, its traffic, and how long an answer takes at most.
+// These tests ask a network about its ports, its traffic, and how long an answer takes at most.
 
 #include "network/network.h"
 

@@ -24,7 +24,7 @@
 
 namespace heddle::scripted_hosts {
 
-// What one rank does in one iteration.
+// A turn is one rank's part of one iteration.
 struct Turn {
   Time end = kNever;
   Time left = kNever;  // With the barrier behind it.
@@ -90,8 +90,8 @@ class JobModel {
   }
 
  private:
-  // What happens at one instant: first what the network does, then what ranks wait for, in the
-  // order of (job, rank, kind, number).
+  // Orders the events of one instant: those of the network come first, then those that ranks wait
+  // for, by (job, rank, kind, number).
   struct Order {
     uint64_t rank = 0;  // From 1; 0: the network.
     int kind = 0;

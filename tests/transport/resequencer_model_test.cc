@@ -42,6 +42,18 @@ std::vector<Arrival> RandomArrivals(Rng& rng, uint32_t slots) {
   return arrivals;
 }
 
+// Both get the same packets, and hand up the same ones at the same times.
+template <class Slow>
+void ExpectAlike(Receiver& receiver, Slow& slow, const std::vector<Arrival>& arrivals) {
+  for (const Arrival& arrival : arrivals) {
+    receiver.Arrive(arrival);
+    slow.Arrive(arrival);
+  }
+  receiver.Finish();
+  slow.Expire(kNever - 1_s);
+  ASSERT_EQ(Numbers(receiver.Take()), Numbers(slow.up));
+}
+
 // A fixed timeout and limits, with a sorted map for each flow.
 class SlowTimeout {
  public:
@@ -118,13 +130,7 @@ TEST(ResequencerStressTest, ATimeoutDoesAsASlowOneDoes) {
                       "ps, flow_packets: " + std::to_string(packets) +
                       ", host_bytes: " + std::to_string(bytes) + "B}");
     SlowTimeout slow(timeout, static_cast<size_t>(packets), bytes);
-    for (const Arrival& arrival : RandomArrivals(rng, 3)) {
-      receiver.Arrive(arrival);
-      slow.Arrive(arrival);
-    }
-    receiver.Finish();
-    slow.Expire(kNever - 1_s);
-    ASSERT_EQ(Numbers(receiver.Take()), Numbers(slow.up));
+    ASSERT_NO_FATAL_FAILURE(ExpectAlike(receiver, slow, RandomArrivals(rng, 3)));
     EXPECT_LE(receiver.Stats().flow_max_packets, packets);
     EXPECT_LE(receiver.Stats().max_bytes, bytes);
   }
@@ -252,13 +258,7 @@ TEST(ResequencerStressTest, JugglerDoesAsASlowOneDoes) {
                       "ps, ofo_timeout: " + std::to_string(timeout.ps) +
                       "ps, flows: " + std::to_string(table) + "}");
     SlowJuggler slow(in_order, timeout, table);
-    for (const Arrival& arrival : RandomArrivals(rng, slots)) {
-      receiver.Arrive(arrival);
-      slow.Arrive(arrival);
-    }
-    receiver.Finish();
-    slow.Expire(kNever - 1_s);
-    ASSERT_EQ(Numbers(receiver.Take()), Numbers(slow.up));
+    ASSERT_NO_FATAL_FAILURE(ExpectAlike(receiver, slow, RandomArrivals(rng, slots)));
     EXPECT_EQ(receiver.Stats().evictions, slow.evictions);
     evictions += slow.evictions;
   }
@@ -374,13 +374,7 @@ TEST(ResequencerStressTest, PrestosGroDoesAsASlowOneDoes) {
     SCOPED_TRACE(testing::Message() << yaml << ", seed " << seed);
     Receiver receiver(yaml);
     SlowPresto slow(alpha, beta, gain, initial);
-    for (const Arrival& arrival : RandomArrivals(rng, 1)) {
-      receiver.Arrive(arrival);
-      slow.Arrive(arrival);
-    }
-    receiver.Finish();
-    slow.Expire(kNever - 1_s);
-    ASSERT_EQ(Numbers(receiver.Take()), Numbers(slow.up));
+    ASSERT_NO_FATAL_FAILURE(ExpectAlike(receiver, slow, RandomArrivals(rng, 1)));
     EXPECT_EQ(receiver.Stats().timeouts, slow.timeouts);
     timeouts += slow.timeouts;
   }
