@@ -7,7 +7,7 @@
 namespace heddle {
 namespace {
 
-constexpr Duration kGrid = 100_ns;
+constexpr Duration kSpacing = 100_ns;
 
 uint8_t OneOf(uint8_t classes, Rng& rng) {
   uint32_t skip = rng.Below(static_cast<uint32_t>(std::popcount(classes)));
@@ -29,7 +29,7 @@ std::vector<Offer> RandomTrace(const TraceRule& rule, Rng& rng) {
   for (size_t i = 0; i < rule.packets; ++i) {
     const bool burst = i / 40 % 2 == 0;
     Duration gap = rng.ExponentialDuration(burst ? mean : 3 * mean);
-    if (rule.on_grid) gap = kGrid * ((gap.ps + kGrid.ps / 2) / kGrid.ps);
+    if (rule.on_grid) gap = kSpacing * ((gap.ps + kSpacing.ps / 2) / kSpacing.ps);
     now += gap;
     const PortIndex in = below(rule.ports);
     if (rule.pausable != 0 && rng.Below(6) == 0) {
