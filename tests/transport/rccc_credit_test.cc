@@ -129,6 +129,8 @@ TEST(UetCreditTest, TheTargetIsWhatWaitsLessWhatIsThere) {
   EXPECT_EQ(TargetOf(credit, 0, 1, false), -1'027);
   EXPECT_EQ(TargetOf(credit, 4'150, 1, false), -1'010);  // A repair has credit enough.
   credit.EndSpeculation();
+  EXPECT_EQ(TargetOf(credit, 0), 0);
+  EXPECT_EQ(TargetOf(credit, 1), 1);
   EXPECT_EQ(TargetOf(credit, 100'000), 391);
   EXPECT_EQ(TargetOf(credit, 100'000, 4), 98);
   EXPECT_EQ(TargetOf(credit, 100'000'000), 1'028);

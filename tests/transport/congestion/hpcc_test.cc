@@ -145,6 +145,25 @@ TEST(HpccTest, FollowsTheUtilisationAfterSomeAdditiveSteps) {
   EXPECT_NEAR(eager.window(), cut * 1.9 + kIncrease, 1e-6);
 }
 
+// At eta itself the window follows, though nothing is to change, and stages begin anew: in the next
+// round below it the window only grows by the increase, 125,000 x 1/2 / 100, and then by all.
+TEST(HpccTest, AdditiveStepsBeginAnewAtEta) {
+  Flow flow(", eta: 0.5, max_stage: 1");
+  flow.now.mbps.fill(65'536);  // Utilisations are exact.
+  flow.Ack();
+  flow.AckOfNewRound(163'840);  // 2: a quarter.
+  double window = 31'250 + 625;
+  EXPECT_NEAR(flow.window(), window, 1e-6);
+  for (int i = 0; i < 3; ++i) {
+    flow.AckOfNewRound(40'960);
+    EXPECT_NEAR(flow.window(), window += 625, 1e-6);
+  }
+  flow.AckOfNewRound(20'480);
+  EXPECT_NEAR(flow.window(), window += 625, 1e-6);
+  flow.AckOfNewRound(20'480);
+  EXPECT_NEAR(flow.window(), 2 * window + 625, 1e-6);
+}
+
 TEST(HpccTest, HeedsTheBusiestLink) {
   Flow flow("", 3);
   flow.now.queue_bytes[1] = flow.told.queue_bytes[1] = 112'500;
