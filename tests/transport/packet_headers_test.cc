@@ -54,7 +54,8 @@ TEST(PacketHeadersTest, NameTheFlowAndItsHosts) {
        true}};
   for (const Case& c : cases) {
     SCOPED_TRACE(c.transport);
-    const FlowSpec spec{.src = 0, .dst = 1, .sport = 1'111, .dport = 2'222, .size = 1'000'000};
+    const FlowSpec spec{
+        .src = 0, .dst = 1, .sport = 1'111, .dport = 2'222, .size = 1'000'000, .start = {}};
     Sizes sizes;
     const auto check = [&](const SwitchView&, const Packet& packet) {
       const bool there = packet.kind == PacketKind::kData || packet.kind == PacketKind::kSyn;
