@@ -6,8 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tests/support/lab.h"
@@ -37,6 +41,19 @@ class Oracle {
         WatchAt(1, AllData(0), [this](const SwitchView& at, const Packet&) { now_ = at.now(); }),
         DropAt(1, lost), DropAt(0, WithProbability(trouble.answers_lost, seed, answer)),
         HoldAt(2, WithProbability(trouble.delayed, seed + 100, AllData(0)), trouble.delay)};
+  }
+
+  // The first copies reach switch 1 late, and are lost there.
+  std::vector<Rule> RulesOfLateLosses(Duration delay) {
+    const Match first = [](const Packet& p) {
+      return p.kind == PacketKind::kData && !p.Has(Packet::kRetransmission);
+    };
+    std::vector<Rule> rules = Rules({1, 0, 0, 1_us}, 1);
+    rules[2].match = [first, drop = rules[2].match](const Packet& p) {
+      return first(p) && drop(p);
+    };
+    rules[4] = HoldAt(0, first, delay);
+    return rules;
   }
 
   int64_t loss = 0;
@@ -83,6 +100,39 @@ void ExpectJudgedAsByAnOracle(const Case& c) {
     EXPECT_EQ(receiver.packets, sender.packets_sent - oracle.drops());
     EXPECT_EQ(receiver.packets, sender.packets + receiver.duplicates + receiver.discarded);
     EXPECT_TRUE(c.discards || receiver.discarded == 0);
+  }
+}
+
+// Packets are sent again while their first copies are lost a few links away, a bit before or after:
+// the sender hears of the losses only later, and judges none before.
+TEST(JudgedRetransmissionsTest, WaitForNewsOfDropsAtTheSameTime) {
+  // 100 packets. RoCE's timeout counts from the last one, that of Ultra Ethernet from each.
+  const std::string roce = "{kind: rocev2, framing: ns3_rdma, cc: none, ";
+  for (const auto& [transport, size, resent] :
+       {std::tuple(roce + "rto: 100us}", 100'000, 90_us),
+        std::tuple(roce + "recovery: irn, bdp: 1MB, rto_high: 100us}", 100'000, 90_us),
+        std::tuple(
+            std::string("{kind: uet, framing: uet_htsim, rto: 100us, loss: timeout, cc: constant, "
+                        "window: 1MB}"),
+            408'600, 81_us)}) {
+    int64_t most_lost = 0;
+    int64_t most_spurious = 0;
+    for (Duration delay = resent - 6_us; delay < resent; delay += 300_ns) {
+      SCOPED_TRACE(testing::Message() << transport << ", " << delay.ps);
+      Oracle oracle;
+      Lab lab({.graph = Line(4, {100_Gbps, 10_us}),
+               .transport = transport,
+               .switch_policy = Scripted(oracle.RulesOfLateLosses(delay))});
+      lab.AddFlow(0, 1, size);
+      lab.Run();
+      ASSERT_TRUE(lab.finished());
+      EXPECT_EQ(lab.Record(0).sender.retransmissions_loss, oracle.loss);
+      EXPECT_EQ(lab.Record(0).sender.retransmissions_spurious, oracle.spurious);
+      most_lost = std::max(most_lost, oracle.loss);
+      most_spurious = std::max(most_spurious, oracle.spurious);
+    }
+    EXPECT_GT(most_lost, 80) << transport;
+    EXPECT_GT(most_spurious, 80) << transport;
   }
 }
 

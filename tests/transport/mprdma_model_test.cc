@@ -46,6 +46,7 @@ class Model {
   }
 
   double window() const { return window_; }
+  Duration srtt() const { return rtt_.srtt(); }
 
   void OnSent(Time now, const Packet& packet) {
     BeginMessageBy(now);
@@ -227,6 +228,7 @@ class BesideSender final : public HostPolicy {
     EXPECT_EQ(news.ecn_echo, ack.Has(Packet::kEce));
     EXPECT_EQ(news.rtt, view.now() - ack.sent);
     models_[flow.id].OnAck(view.now(), ack, WindowOf(flow.id));
+    EXPECT_EQ(flow.srtt, models_[flow.id].srtt());
   }
   void OnLoss(HostView& view, HostFlow& flow, LossSign sign) override {
     if (sign == LossSign::kTimeout) models_[flow.id].OnTimeout(view.now());

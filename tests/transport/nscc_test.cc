@@ -34,6 +34,8 @@ TEST(NsccTest, ItsConstantsFollowFromTheNetwork) {
   control.Start(slow, kRtt, 0);
   EXPECT_DOUBLE_EQ(control.greatest(), 262'926);
   EXPECT_DOUBLE_EQ(control.window(), 262'926);
+  control.Start(slow, kRtt, 1);  // Less than a packet; window: 1B.
+  EXPECT_EQ(control.window(), 1);
 }
 
 // The increase of one ACK of 16,600 bytes at a window of 200,000, when it takes effect. The first

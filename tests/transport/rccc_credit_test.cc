@@ -4,14 +4,40 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "core/packet.h"
+#include "tests/support/host_bench.h"
 #include "transport/uet_credit.h"
 #include "transport/uet_fabric_rate.h"
 #include "transport/uet_pacer.h"
 
 namespace heddle::rccc_credit_test {
+
+// --- The receiver's pacer ---
+
+// With grants: whole, each lost packet adds the quanta of a full one, which is one of 4150 bytes;
+// they are counted up to 65535, and the demand of a flow that loses more does not begin anew.
+TEST(UetPacerTest, CountsLostPacketsUpToItsLimit) {
+  host_bench::Bench bench;
+  UetShared shared{
+      .settings = {}, .sizes = {}, .rules = {}, .bandwidth_delay = nullptr, .close_delay = 0_us};
+  shared.settings.framing = UetSettings::Framing::kHtsim;
+  shared.settings.rccc.grants = RcccSettings::Grants::kWhole;
+  for (const auto& [quantum, each] : {std::pair(1, 4'150), std::pair(512, 9), std::pair(830, 5)}) {
+    shared.settings.rccc.quantum = Bytes{quantum};
+    shared.sizes = shared.settings.Sizes();
+    UetPacer pacer(bench.host(), shared);
+    UetDemand demand;
+    for (int lost = 1; lost <= 20; ++lost) {
+      pacer.NoteDemand(Packet(), demand, true);
+      EXPECT_EQ(demand.repairs, std::min(lost * each, 65'535)) << quantum;
+      EXPECT_FALSE(demand.is_active);
+    }
+  }
+}
 
 // --- The sender's credit ---
 
@@ -103,6 +129,8 @@ TEST(UetCreditTest, TheTargetIsWhatWaitsLessWhatIsThere) {
   EXPECT_EQ(TargetOf(credit, 0, 1, false), -1'027);
   EXPECT_EQ(TargetOf(credit, 4'150, 1, false), -1'010);  // A repair has credit enough.
   credit.EndSpeculation();
+  EXPECT_EQ(TargetOf(credit, 0), 0);
+  EXPECT_EQ(TargetOf(credit, 1), 1);
   EXPECT_EQ(TargetOf(credit, 100'000), 391);
   EXPECT_EQ(TargetOf(credit, 100'000, 4), 98);
   EXPECT_EQ(TargetOf(credit, 100'000'000), 1'028);
@@ -162,11 +190,14 @@ TEST(UetFabricRateTest, TrimmedPacketsTakeTheirShareAndStepsDouble) {
   fabric.EndPeriod();
   EXPECT_NEAR(fabric.rate(), 0.9, 1e-12);
   for (const double expected : {0.91, 0.93, 0.97, 1.0}) {
+    EXPECT_FALSE(fabric.is_at_rest());  // Periods without packets raise it, too.
     fabric.OnArrival(Arriving(0));
     fabric.EndPeriod();
     EXPECT_NEAR(fabric.rate(), expected, 1e-12);
   }
   EXPECT_TRUE(fabric.is_at_rest());
+  fabric.OnArrival(Arriving(0));
+  EXPECT_FALSE(fabric.is_at_rest());
 }
 
 TEST(UetFabricRateTest, PacketsTrimmedAtTheLastHopCountAsNoCongestionOfTheFabric) {

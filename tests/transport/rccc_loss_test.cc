@@ -202,4 +202,31 @@ TEST(RcccTest, RequestsForCreditAloneComeEverMoreSlowly) {
   ExpectGaps(RequestsOf("cc: none, loss: timeout", 1'000'000), 0, 1);
 }
 
+// Of all pulls, only one behind the fourth request comes through. It brings a greatest window; when
+// that is used up, the flow asks after one timeout of 20 us again, and then after two.
+TEST(RcccTest, APullLetsRequestsForCreditBeginAnew) {
+  std::vector<Time> requests;
+  int64_t passed = 0;
+  const auto request = [&](const SwitchView& view, const Packet&) {
+    requests.push_back(view.now());
+  };
+  const Match lost = [&](const Packet& packet) {
+    return packet.kind == PacketKind::kCnp && (requests.size() != 4 || ++passed > 1);
+  };
+  Lab lab(
+      {.graph = Star(2, kLink),
+       .transport = "{kind: uet, framing: uet_htsim, receiver: rccc, rto: 20us, " + kAlone + "}",
+       .port = kDeep,
+       .switch_policy =
+           Scripted({WatchAt(0, Anything(PacketKind::kSyn), request), DropAt(0, lost)})});
+  lab.AddFlow(0, 1, 200 * 4'086);
+  lab.Run(Time{} + 500_us);
+  ASSERT_GE(requests.size(), 6u);
+  const Duration last = requests[3] - requests[2];
+  EXPECT_GT(last, 160_us);
+  EXPECT_LT(requests[4] - requests[3], 45_us);
+  EXPECT_GT(requests[5] - requests[4], 44_us);
+  EXPECT_LT(requests[5] - requests[4], 45_us);
+}
+
 }  // namespace heddle::rccc_loss_test

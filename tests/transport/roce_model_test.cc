@@ -20,6 +20,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 #include "transport/roce.h"
+#include "transport/rtt.h"
 #include "transport/uet_ack.h"
 
 namespace heddle::roce_model_test {
@@ -79,6 +80,7 @@ class SenderModel {
   int64_t recoveries() const { return recoveries_; }
   int64_t repairs() const { return repairs_; }
   bool done() const { return una_ == packets_; }
+  Duration srtt() const { return rtt_.srtt(); }
 
   void OnSent(Time now, const Packet& packet, double rate) {
     SCOPED_TRACE(fmt::format("packet {} at {} ps", packet.seq, now.ps));
@@ -136,6 +138,7 @@ class SenderModel {
     EXPECT_EQ(news.newly_acked, acked);
     EXPECT_EQ(news.newly_sacked, sacked);
     EXPECT_EQ(news.rtt, now - ack.sent);
+    rtt_.Sample(now - ack.sent);
     EXPECT_EQ(news.ecn_echo, ack.Has(Packet::kEce));
     if (done()) return;
     if (is_nack) OnNack(ack, is_trimmed);
@@ -289,6 +292,7 @@ class SenderModel {
   Time next_at_{};
   Time busy_until_{};
   Time timeout_at_ = kNever;
+  RttEstimator rtt_;
   int64_t timeouts_ = 0;
   int64_t recoveries_ = 0;
   int64_t recoveries_heard_ = 0;
@@ -468,6 +472,7 @@ class BesideSender final : public HostPolicy {
   }
   void OnAck(HostView& view, HostFlow& flow, const Packet& packet, const AckNews& news) override {
     models_[flow.id]->OnAck(view.now(), packet, news);
+    EXPECT_EQ(flow.srtt, models_[flow.id]->srtt());
   }
   void OnLoss(HostView& view, HostFlow& flow, LossSign sign) override {
     if (sign == LossSign::kTimeout) {

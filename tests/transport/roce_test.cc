@@ -141,6 +141,25 @@ TEST(RocePriorityTest, IsThatOfTheClassOfEachPacket) {
                                                  {PacketKind::kCnp, 1}}));
 }
 
+// --- Timeouts ---
+
+// Nothing tells of a lost tail but a timeout. Go-back-N and the selective repeat of NICs have none
+// unless it is set; IRN and placement always have one.
+TEST(RoceTimeoutTest, NeverComesUnlessItIsSet) {
+  for (const std::string recovery : {"gbn", "sr", "irn", "ddp"}) {
+    SCOPED_TRACE(recovery);
+    const bool repairs = recovery == "irn" || recovery == "ddp";
+    Lab lab({.graph = Links(4),
+             .transport = Roce("rto: never, recovery: " + recovery),
+             .switch_policy = Scripted({DropAt(0, Data(0, 9)).Times(1)})});
+    lab.AddFlow(0, 1, 10'000);
+    lab.Run(Time{} + 1_s);
+    EXPECT_EQ(lab.finished(), repairs);
+    EXPECT_EQ(lab.Record(0).sender.timeouts, repairs ? 1 : 0);
+    EXPECT_EQ(lab.Record(0).sender.retransmissions, repairs ? 1 : 0);
+  }
+}
+
 // --- Pacing ---
 
 TEST(RocePacingTest, SpacesPacketsByTheRate) {

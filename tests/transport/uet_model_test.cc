@@ -20,6 +20,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 #include "transport/nscc.h"
+#include "transport/rtt.h"
 #include "transport/uet.h"
 #include "transport/uet_ack.h"
 
@@ -56,6 +57,7 @@ class SenderModel {
   int64_t repairs() const { return repairs_; }
   int64_t requests() const { return requests_; }
   bool done() const { return done_; }
+  Duration srtt() const { return rtt_.srtt(); }
 
   void OnSent(Time now, const Packet& packet) {
     SCOPED_TRACE(fmt::format("packet {} at {} ps", packet.seq, now.ps));
@@ -114,6 +116,7 @@ class SenderModel {
     EXPECT_EQ(news.newly_acked, std::min((DataBelow(una_) - data) * kMss, rules_.size));
     EXPECT_EQ(news.ecn_echo, marked);
     EXPECT_EQ(news.rtt, now - packet.sent);
+    rtt_.Sample(now - packet.sent);
     EXPECT_DOUBLE_EQ(window, control_.window());
     control_.OnAck(now, marked, delay, newly, in_flight_);
     if (una_ == packets_.size() && !HasNew()) {
@@ -315,6 +318,7 @@ class SenderModel {
   Time requested_{-kNever.ps};
   bool probed_ = false;
   uint32_t probes_ = 0;
+  RttEstimator rtt_;
   Time timeout_at_ = kNever;
   Time probe_at_ = kNever;
   Time busy_until_{};
@@ -472,6 +476,7 @@ class BesideSender final : public HostPolicy {
       models_[flow.id]->OnNack(view.now(), packet, window, Sender(flow).in_flight());
     } else {
       models_[flow.id]->OnAck(view.now(), packet, news, window);
+      EXPECT_EQ(flow.srtt, models_[flow.id]->srtt());
     }
   }
   void OnLoss(HostView& view, HostFlow& flow, LossSign sign) override {

@@ -59,6 +59,17 @@ TEST(UetPlanesTest, ALoneFlowUsesAllPlanesAtOnce) {
   }
 }
 
+// A flow that a workload has bound to a NIC takes its plane alone.
+TEST(UetPlanesTest, AFlowOfOneNicTakesOnePlane) {
+  for (const uint8_t nic : {uint8_t{0}, uint8_t{1}}) {
+    Lab lab(
+        {.graph = GraphOf(2), .transport = kUet, .balancer = "{kind: oblivious}", .port = kTrims});
+    lab.AddFlow({.src = 0, .dst = 1, .src_nic = nic, .size = 50 * 4'086, .start = {}});
+    lab.Run();
+    EXPECT_EQ(FctRx(lab.Record(0)), (332_ns * (50 + 1)) + 2_us);
+  }
+}
+
 // A host sends four flows to the other leaf at the rate of all its links.
 TEST(UetPlanesTest, SeveralFlowsShareAllNics) {
   Lab lab(

@@ -387,4 +387,24 @@ TEST(UetAckTest, SurvivesThePacket) {
   }
 }
 
+// 60 flows of one packet at a time need 20 us for a round at their NIC, twice the timeout. What was
+// sent is acknowledged after 5 us; to wait for its turn tells a flow nothing.
+TEST(UetTest, AFlowThatWaitsForItsTurnAsksForNothing) {
+  int64_t requests = 0;
+  Lab lab({.graph = Star(2, kLink),
+           .transport = "{kind: uet, framing: uet_htsim, cc: constant, window: 4150B, loss: "
+                        "timeout, ack_bytes: 1B, rto: 10us}",
+           .port = "{buffer: unlimited}",
+           .switch_policy =
+               Scripted({WatchAt(0, Anything(PacketKind::kSyn),
+                                 [&](const SwitchView&, const Packet&) { ++requests; })})});
+  for (int flow = 0; flow < 60; ++flow) lab.AddFlow(0, 1, 40'860);
+  lab.Run();
+  EXPECT_EQ(requests, 0);
+  for (const FlowRecord& record : lab.records()) {
+    EXPECT_EQ(record.sender.timeouts, 0);
+    EXPECT_GT(FctTx(record), 9 * 60 * 332_ns);
+  }
+}
+
 }  // namespace heddle::uet_test

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/controls_from.h"
@@ -276,6 +277,30 @@ TEST(DcqcnNicTest, CutsOnItsGrid) {
 }
 
 // The first CNP of a flow may cut its rate, which is then the target of the way back, too.
+// Decreases are due 1 ns behind the first CNP and whole intervals later, never before a CNP that
+// asks for them. The step of alpha at the instant of a CNP counts it: with g = 1/2, three further
+// steps without one leave alpha at 1/8. Just behind it, the step after it does: 1/2, 3/4, 3/16.
+TEST(DcqcnNicTest, ACnpOnTheGridIsOfTheStepThatIsDue) {
+  for (const auto& [cnp, alpha] : {std::pair(1_us, 1.0 / 8), std::pair(1_us + 1_ps, 3.0 / 16)}) {
+    RateClock clock(", rp: nic, g: 0.5");
+    clock.Cnp(At(0_us));
+    clock.Cnp(At(cnp));
+    EXPECT_DOUBLE_EQ(clock.Gbps(At(5_us)), 100 * (1 - alpha / 2));
+  }
+  for (const int64_t intervals : {2, 7}) {
+    const Time due = At(10_us + 1_ns + 4_us * intervals);
+    const Time next = due + 4_us;
+    for (const auto& [cnp, decrease] :
+         {std::pair(due - 1_ps, due), std::pair(due, due), std::pair(due + 1_ps, next)}) {
+      RateClock clock(", rp: nic, increase_interval: 10s");
+      clock.Cnp(At(10_us));
+      clock.Gbps(At(10_us + 1_ns + 4_us));  // The decrease of that one.
+      clock.Cnp(cnp);
+      EXPECT_EQ(clock.deadline(), decrease) << intervals;
+    }
+  }
+}
+
 TEST(DcqcnNicTest, MayBeginAtAShareOfTheRate) {
   for (const auto& [least, first] : {std::pair(0.1, 25.0), std::pair(20.0, 25.0),
                                      std::pair(40.0, 40.0), std::pair(1'000.0, 100.0)}) {
@@ -548,6 +573,32 @@ TEST(DcqcnTest, MayRetimeThePacketThatWaits) {
     ASSERT_FALSE(late.empty());
     EXPECT_NEAR(Microseconds(late.front() - Time{}), retimes ? 66 : 95, 2);
   }
+}
+
+// The CNP of the first packet halves the rate. From then on each packet sent takes half of the way
+// back, and the packet behind it waits by the new rate, although no ACK comes before the last.
+TEST(DcqcnTest, BytesSentRetimeThePacketThatWaits) {
+  std::vector<Time> sent;
+  const auto note = [&](const SwitchView&, const Packet& p) { sent.push_back(p.sent); };
+  Lab lab(
+      {.graph = Line(2, {100_Gbps, 1_us}),
+       .transport = "{kind: rocev2, framing: ns3_rdma, ack_interval: 1000, "
+                    "retime_on_rate_change: true, cc: {kind: dcqcn, byte_counter: 1000B, "
+                    "increase_interval: 10s, threshold: 1000}}",
+       .switch_policy = Scripted({MarkAt(0, Data(0, 0)).Times(1), WatchAt(0, AllData(0), note)})});
+  lab.AddFlow(0, 1, 100'000);
+  lab.Run();
+  ASSERT_EQ(sent.size(), 100u);
+  const Time cnp = At(4_us + 2 * (83'840_ps + 4'800_ps));
+  double rate = 50;
+  size_t next = 0;
+  while (sent[next] <= cnp) ++next;
+  for (; next + 1 < sent.size() && rate < 99; ++next) {
+    rate = (rate + 100) / 2;
+    const double gap = Microseconds(sent[next + 1] - sent[next]) * 1'000;
+    EXPECT_NEAR(gap, 8 * 1'048 / rate, 0.002) << rate;
+  }
+  EXPECT_GT(rate, 99);
 }
 
 struct Shares {

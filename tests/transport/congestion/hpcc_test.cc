@@ -145,6 +145,25 @@ TEST(HpccTest, FollowsTheUtilisationAfterSomeAdditiveSteps) {
   EXPECT_NEAR(eager.window(), cut * 1.9 + kIncrease, 1e-6);
 }
 
+// At eta itself the window follows, though nothing is to change, and stages begin anew: in the next
+// round below it the window only grows by the increase, 125,000 x 1/2 / 100, and then by all.
+TEST(HpccTest, AdditiveStepsBeginAnewAtEta) {
+  Flow flow(", eta: 0.5, max_stage: 1");
+  flow.now.mbps.fill(65'536);  // Utilisations are exact.
+  flow.Ack();
+  flow.AckOfNewRound(163'840);  // 2: a quarter.
+  double window = 31'250 + 625;
+  EXPECT_NEAR(flow.window(), window, 1e-6);
+  for (int i = 0; i < 3; ++i) {
+    flow.AckOfNewRound(40'960);
+    EXPECT_NEAR(flow.window(), window += 625, 1e-6);
+  }
+  flow.AckOfNewRound(20'480);
+  EXPECT_NEAR(flow.window(), window += 625, 1e-6);
+  flow.AckOfNewRound(20'480);
+  EXPECT_NEAR(flow.window(), 2 * window + 625, 1e-6);
+}
+
 TEST(HpccTest, HeedsTheBusiestLink) {
   Flow flow("", 3);
   flow.now.queue_bytes[1] = flow.told.queue_bytes[1] = 112'500;
@@ -177,14 +196,20 @@ TEST(HpccTest, ComparesOnlyReadingsOfTheSameLinks) {
   unmoved([](Telemetry& now) { now.mbps[0] = 50'000; });
 }
 
+// Two readings of one instant measure nothing, either, even of one link among several.
 TEST(HpccTest, IgnoresAnAckThatAnotherHasOvertaken) {
-  Flow flow;
-  flow.AckOfNewRound(250'000);
-  const double window = flow.window();
-  const Telemetry told = flow.told;
-  flow.AckOfNewRound(static_cast<uint32_t>(-1'000), Duration{-1});
-  EXPECT_EQ(flow.window(), window);
-  EXPECT_EQ(flow.told.at[0], told.at[0]);
+  for (const Duration later : {Duration{-1}, Duration{0}}) {
+    for (const size_t same : {0u, 1u}) {
+      Flow flow("", 2);
+      flow.AckOfNewRound(250'000);
+      const double window = flow.window();
+      const Telemetry told = flow.told;
+      flow.now.at[1 - same] += 10_us - later;
+      flow.AckOfNewRound(1'000, later);
+      EXPECT_EQ(flow.window(), window);
+      EXPECT_EQ(flow.told.at, told.at);
+    }
+  }
 }
 
 TEST(HpccTest, StaysWithinItsBounds) {

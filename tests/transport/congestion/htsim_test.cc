@@ -107,6 +107,18 @@ TEST(HtsimDctcpTest, DoesNotGrowWhileMoreIsOutstandingThanTheReducedWindowAllows
   EXPECT_EQ(window.ssthresh, 1'500);
 }
 
+// After a timeout all is to be sent again, so that nothing counts as handed over, and slow start
+// begins with the first ACK.
+TEST(HtsimTcpTest, GrowsAtOnceAfterATimeout) {
+  const auto control = MakeHtsimTcp();
+  CongestionWindow window = TenSegments();
+  control->Start(window, 10);
+  Windows(*control, window, 1, 8);
+  window.cwnd = kMss;
+  control->OnTimeout(window, 18);
+  EXPECT_THAT(Windows(*control, window, 9, 11), ElementsAre(2 * kMss, 3 * kMss, 4 * kMss));
+}
+
 TEST(HtsimTcpTest, SendsPacketsThatAreNotEcnCapable) {
   const auto transport = TransportFrom("{kind: tcp, variant: htsim}");
   EXPECT_FALSE(transport.settings->echoes_marks());
