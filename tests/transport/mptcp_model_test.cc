@@ -2,7 +2,9 @@
 // MPTCP's connection beside plain models of what its sender and its receiver do with data; its
 // subflows are TCPs, which have a model of their own (tcp_model_test.cc). The sender's model says
 // which data the next segment of each subflow carries: new data by the scheduler's rule, data that
-// a timeout has freed, or data that a full receive buffer waits for.
+// a timeout has freed, or data that a full receive buffer waits for. With MMPTCP (Kheirkhah et al.,
+// INFOCOM 2016) subflow 0 is alone until an ACK finds that more than a limit has been sent; from
+// then on it only repairs, and the others go on.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -32,7 +34,7 @@ struct Scenario {
   std::string name = "";
   std::string scheduler = "";
   std::string settings = "";
-  uint32_t subflows = 3;
+  uint32_t subflows = 3;            // With MMPTCP, besides the one that sprays.
   uint32_t buffer = 1'000'000'000;  // Segments of the receive buffer.
   int64_t size = 1'000'001;
   double loss = 0;
@@ -40,6 +42,9 @@ struct Scenario {
   bool slow = false;   // The second subflow takes 200 us longer.
   bool frees = false;  // A timeout frees data for another subflow.
   bool unblocks = false;
+  std::optional<int64_t> sprayed = {};  // MMPTCP: the limit of bytes.
+
+  uint32_t all_subflows() const { return subflows + (sprayed ? 1 : 0); }
 };
 
 void PrintTo(const Scenario& scenario, std::ostream* out) { *out << scenario.name; }
@@ -50,10 +55,13 @@ class SenderModel {
       : rules_(scenario),
         sender_(sender),
         segments_(static_cast<uint32_t>((scenario.size + kMss - 1) / kMss)),
-        subflows_(scenario.subflows) {}
+        subflows_(scenario.all_subflows()),
+        open_(scenario.sprayed ? 1 : scenario.subflows) {}
 
   // What its subflows count together. Without losses, all that is sent again is sent in vain.
   void CheckEnd(const SenderRecord& record) const {
+    EXPECT_EQ(open_, rules_.all_subflows());
+    EXPECT_LE(sprayed_ - ports_.size(), sprayed_ / 30);
     EXPECT_EQ(record.packets, segments_);
     EXPECT_EQ(record.packets_sent, packets_);
     EXPECT_EQ(record.retransmissions, repairs_);
@@ -76,12 +84,15 @@ class SenderModel {
     EXPECT_EQ(packet.data.payload, PayloadOf(data));
     ++packets_;
     repairs_ += packet.Has(Packet::kRetransmission) ? 1 : 0;
+    CheckPort(subflow, packet);
     EXPECT_FALSE(packet.Has(Packet::kCwr));
     if (packet.seq < its.data.size()) {  // Sent again, with what it carried.
       EXPECT_EQ(data, its.data[packet.seq]);
       return;
     }
     ASSERT_EQ(packet.seq, its.data.size());
+    EXPECT_LT(subflow, open_);
+    EXPECT_FALSE(IsRetired(subflow));
     EXPECT_EQ(data, NextFor(subflow));
     EXPECT_LT(data, una_ + rules_.buffer);
     its.data.push_back(data);
@@ -99,6 +110,9 @@ class SenderModel {
     }
     EXPECT_EQ(news.newly_acked, acked);
     CheckState();
+    if (rules_.sprayed && next_ * kMss > *rules_.sprayed && next_ < segments_) {
+      open_ = rules_.all_subflows();
+    }
   }
 
   // The data of segments without an ACK may go on another subflow.
@@ -106,7 +120,7 @@ class SenderModel {
     ++timeouts_;
     Subflow& its = subflows_[subflow];
     its.freed.clear();
-    if (rules_.scheduler == "redundant" || rules_.subflows == 1) return;
+    if (rules_.scheduler == "redundant" || open_ == 1) return;
     for (uint32_t i = its.una; i < its.data.size(); ++i) {
       if (its.data[i] >= una_ && !sender_.subflow(subflow).IsSacked(i)) {
         its.freed.push_back(its.data[i]);
@@ -143,7 +157,7 @@ class SenderModel {
     EXPECT_LT(next_, segments_);
     if (next_ < una_ + rules_.buffer) {
       EXPECT_TRUE(IsTurnOf(subflow));
-      turn_ = (subflow + 1) % rules_.subflows;
+      turn_ = (subflow + 1) % open_;
       return next_++;
     }
     // The buffer is full: what it waits for goes once, on a subflow that has not sent it.
@@ -161,7 +175,7 @@ class SenderModel {
   // Another subflow with the lowest data that a timeout has freed.
   std::optional<uint32_t> HolderOfFreed(uint32_t subflow) {
     std::optional<uint32_t> lowest;
-    for (uint32_t i = 0; i < rules_.subflows; ++i) {
+    for (uint32_t i = 0; i < open_; ++i) {
       std::deque<uint32_t>& freed = subflows_[i].freed;
       while (!freed.empty() && freed.front() < una_) freed.pop_front();
       if (i == subflow || freed.empty()) continue;
@@ -174,22 +188,37 @@ class SenderModel {
   bool IsTurnOf(uint32_t subflow) const {
     if (rules_.scheduler == "pull") return true;
     const auto rank = [&](uint32_t i) {
-      const uint32_t place = (i + rules_.subflows - turn_) % rules_.subflows;
+      const uint32_t place = (i + open_ - turn_) % open_;
       const int64_t srtt = sender_.subflow(i).srtt().ps;
       return rules_.scheduler == "min_rtt" ? std::pair(srtt, int64_t{i})
                                            : std::pair(int64_t{place}, int64_t{0});
     };
-    for (uint32_t i = 0; i < rules_.subflows; ++i) {
-      if (i != subflow && sender_.subflow(i).HasRoom() && rank(i) < rank(subflow)) return false;
+    for (uint32_t i = 0; i < open_; ++i) {
+      if (i != subflow && !IsRetired(i) && sender_.subflow(i).HasRoom() && rank(i) < rank(subflow))
+        return false;
     }
     return true;
+  }
+
+  bool IsRetired(uint32_t subflow) const { return rules_.sprayed && subflow == 0 && open_ > 1; }
+
+  // The dynamic ports of RFC 6335, another one for each packet. 100 draws of 16384 are likely to
+  // have at most 3 repetitions.
+  void CheckPort(uint32_t subflow, const Packet& packet) {
+    if (!rules_.sprayed || subflow > 0) {
+      EXPECT_EQ(packet.entropy, 0);
+      return;
+    }
+    EXPECT_GE(sender_.spec().sport ^ packet.entropy, 49'152);
+    ++sprayed_;
+    ports_.insert(packet.entropy);
   }
 
   void CheckState() const {
     double cwnd = 0;
     int64_t in_flight = 0;
-    for (uint32_t i = 0; i < rules_.subflows; ++i) {
-      cwnd += sender_.subflow(i).cwnd();
+    for (uint32_t i = 0; i < open_; ++i) {
+      if (!IsRetired(i)) cwnd += sender_.subflow(i).cwnd();
       for (const uint32_t data : Outstanding(i)) in_flight += PayloadOf(data);
     }
     const FlowState state = sender_.state();
@@ -206,6 +235,9 @@ class SenderModel {
   uint32_t una_ = 0;   // All data below has arrived.
   uint32_t turn_ = 0;
   std::optional<uint32_t> unblocked_for_;
+  uint32_t open_;  // Subflows that may send.
+  std::set<uint16_t> ports_;
+  size_t sprayed_ = 0;
   int64_t freed_ = 0;
   int64_t unblocked_ = 0;
   int64_t packets_ = 0;
@@ -290,7 +322,7 @@ class BesideReceiver final : public HostPolicy {
   int64_t packets_ = 0;
   int64_t duplicates_ = 0;
   int64_t most_ahead_ = 0;
-  ReorderingTracker trackers_[4];
+  ReorderingTracker trackers_[5];
   int64_t reordered_ = 0;
   int32_t max_extent_ = 0;
   int32_t max_degree_ = 0;
@@ -313,7 +345,9 @@ TEST_P(MptcpModelTest, SendsWhatTheRulesSay) {
     if (scenario.slow) rules.push_back(HoldAt(1, AllData(SubflowId(0, 1)), 200_us));
     Lab lab({.graph = Line(4, {10_Gbps, 1_us}),
              .transport = fmt::format(
-                 "{{kind: mptcp, min_rto: 500us, subflows: {}, scheduler: {}{}{}}}",
+                 "{{kind: {}, min_rto: 500us, subflows: {}, scheduler: {}{}{}}}",
+                 scenario.sprayed ? fmt::format("mmptcp, switch_bytes: {}B", *scenario.sprayed)
+                                  : "mptcp",
                  scenario.subflows, scenario.scheduler,
                  scenario.buffer < 1'000'000 ? fmt::format(", rwnd: {}", scenario.buffer) : "",
                  scenario.settings),
@@ -363,6 +397,13 @@ std::vector<Scenario> Scenarios() {
                            .slow = true,
                            .frees = !is_redundant,
                            .unblocks = !is_redundant});
+  }
+  const std::vector<Scenario> plain = all;
+  for (Scenario sprayed : plain) {
+    if (sprayed.scheduler == "redundant") continue;  // MMPTCP has no such scheduler.
+    sprayed.name += "_sprayed";
+    sprayed.sprayed = all.size() % 2 == 0 ? 100'000 : 20 * kMss;
+    all.push_back(sprayed);
   }
   all.push_back({.name = "one", .scheduler = "pull", .subflows = 1, .loss = 0.02});
   return all;
