@@ -77,7 +77,7 @@ class SenderModel {
   int64_t unblocked() const { return unblocked_; }
   bool done() const { return una_ == segments_; }
 
-  void OnSent(uint32_t subflow, const Packet& packet) {
+  void OnSent(Time now, uint32_t subflow, const Packet& packet) {
     SCOPED_TRACE(fmt::format("subflow {}, segment {}", subflow, packet.seq));
     Subflow& its = subflows_[subflow];
     const uint32_t data = DataNumber(packet);
@@ -93,7 +93,8 @@ class SenderModel {
     ASSERT_EQ(packet.seq, its.data.size());
     EXPECT_LT(subflow, open_);
     EXPECT_FALSE(IsRetired(subflow));
-    EXPECT_EQ(data, NextFor(subflow));
+    EXPECT_EQ(data, NextFor(now, subflow));
+    CheckWindows();
     EXPECT_LT(data, una_ + rules_.buffer);
     its.data.push_back(data);
   }
@@ -109,6 +110,7 @@ class SenderModel {
       if (!its.freed.empty() && its.freed.front() == data) its.freed.pop_front();
     }
     EXPECT_EQ(news.newly_acked, acked);
+    its.cwnd = sender_.subflow(subflow).cwnd();
     CheckState();
     if (rules_.sprayed && next_ * kMss > *rules_.sprayed && next_ < segments_) {
       open_ = rules_.all_subflows();
@@ -142,6 +144,8 @@ class SenderModel {
     uint32_t una = 0;
     std::deque<uint32_t> freed;
     uint32_t next = 0;  // Redundant: what it has not sent.
+    std::optional<double> cwnd = {};
+    std::optional<Time> penalised = {};
   };
 
   int64_t PayloadOf(uint32_t data) const {
@@ -156,7 +160,7 @@ class SenderModel {
     return next_ < segments_ && MayUnblock(subflow);
   }
 
-  uint32_t NextFor(uint32_t subflow) {
+  uint32_t NextFor(Time now, uint32_t subflow) {
     if (rules_.scheduler == "redundant") {
       uint32_t& next = subflows_[subflow].next;
       next = std::max(next, una_);
@@ -179,8 +183,30 @@ class SenderModel {
     EXPECT_TRUE(MayUnblock(subflow));
     unblocked_for_ = una_;
     ++unblocked_;
+    Penalise(now);
     return una_;
   }
+  // The subflows that have not delivered what the buffer waits for halve their windows, at most
+  // once in their round trip time (Raiciu et al., NSDI 2012).
+  void Penalise(Time now) {
+    for (uint32_t i = 0; i < open_; ++i) {
+      Subflow& its = subflows_[i];
+      const Duration srtt = sender_.subflow(i).srtt();
+      if (std::ranges::count(Outstanding(i), una_) == 0) continue;
+      if (its.penalised && now - *its.penalised < (srtt.ps > 0 ? srtt : 500_us)) continue;
+      its.penalised = now;
+      if (its.cwnd) its.cwnd = std::max<double>(*its.cwnd / 2, kMss);
+    }
+  }
+  // Without losses and reordering, ACKs and the full buffer alone change windows.
+  void CheckWindows() const {
+    if (rules_.loss > 0 || rules_.late > 0) return;
+    for (uint32_t i = 0; i < open_; ++i) {
+      const double cwnd = sender_.subflow(i).cwnd();
+      EXPECT_DOUBLE_EQ(cwnd, subflows_[i].cwnd.value_or(cwnd));
+    }
+  }
+
   bool MayUnblock(uint32_t subflow) const {
     return unblocked_for_ != una_ && std::ranges::count(Outstanding(subflow), una_) == 0;
   }
@@ -270,8 +296,8 @@ class BesideSender final : public HostPolicy {
   void Use(Lab& lab) {
     transport_ = &dynamic_cast<const Mptcp&>(lab.network().host(0).transport());
   }
-  void OnSend(HostView&, HostFlow& flow, Packet& packet) override {
-    Model().OnSent(SubflowOf(flow.id), packet);
+  void OnSend(HostView& view, HostFlow& flow, Packet& packet) override {
+    Model().OnSent(view.now(), SubflowOf(flow.id), packet);
   }
   void OnAck(HostView&, HostFlow& flow, const Packet& ack, const AckNews& news) override {
     Model().OnAck(SubflowOf(flow.id), ack, news);
