@@ -437,6 +437,9 @@ std::vector<Scenario> Scenarios() {
     named("idle", {});
     named("lossy", {.loss = 0.03, .late = 0.1, .frees = !is_redundant});
     named("late", {.late = 0.1});
+    named(
+        "rack",
+        {.settings = ", loss: rack, tlp: true", .loss = 0.03, .late = 0.1, .frees = !is_redundant});
     named("slow", {.settings = ", cc: reno", .slow = true});
     named("buffer", {.subflows = 2, .buffer = 16, .slow = true, .unblocks = !is_redundant});
     named("lossy_buffer", {.subflows = 4,
