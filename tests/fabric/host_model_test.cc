@@ -480,6 +480,13 @@ TEST(HostTest, DoesWhatItsModelDoes) {
         sent.push_back(Microsecond(packet.left) + " " + packet.name);
       }
       ASSERT_EQ(bench.Left(link), sent) << "link " << link;
+      for (const Packet& packet : bench.received(link)) {
+        const bool is_data = packet.kind == PacketKind::kData;
+        const bool is_ack = packet.kind == PacketKind::kAck;
+        ASSERT_EQ(packet.priority, is_data  ? kDataClass
+                                   : is_ack ? kControlClass
+                                            : scenario.background);
+      }
       const PauseTotals totals = bench.host().PausesUntil(static_cast<PortIndex>(link), At(300_us));
       const PauseTotals expected = model.pauses(link);
       ASSERT_EQ(totals.paused, expected.paused);

@@ -39,7 +39,7 @@ struct Scenario {
   int64_t size = 1'000'001;
   double loss = 0;
   double late = 0;     // The share of packets that are 30 us late.
-  bool slow = false;   // The second subflow takes 200 us longer.
+  bool slow = false;   // The first or the second subflow takes 200 us longer.
   bool frees = false;  // A timeout frees data for another subflow.
   bool unblocks = false;
   std::optional<int64_t> sprayed = {};  // MMPTCP: the limit of bytes.
@@ -386,7 +386,8 @@ TEST_P(MptcpModelTest, SendsWhatTheRulesSay) {
     std::vector<Rule> rules = {DropAt(0, WithProbability(scenario.loss, seed, any)),
                                DropAt(2, WithProbability(scenario.loss, seed + 100, any)),
                                HoldAt(1, WithProbability(scenario.late, seed + 200, any), 30_us)};
-    if (scenario.slow) rules.push_back(HoldAt(1, AllData(SubflowId(0, 1)), 200_us));
+    const FlowId slow = SubflowId(0, static_cast<uint32_t>(seed % 2));
+    if (scenario.slow) rules.push_back(HoldAt(1, AllData(slow), 200_us));
     Lab lab({.graph = Line(4, {10_Gbps, 1_us}),
              .transport = fmt::format(
                  "{{kind: {}, min_rto: 500us, subflows: {}, scheduler: {}{}{}}}",
