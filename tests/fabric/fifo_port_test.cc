@@ -464,8 +464,11 @@ TEST(FifoPortTest, NumbersHopsAndTheWayTaken) {
   PortBench bench({.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 0_B});
   PortBench::Offer offer = FrameAt(Time{});
   offer.packet.hops = 3;
+  offer.packet.taken = 20;
+  offer.path_part = 7;
   bench.Run({offer});
   EXPECT_EQ(bench.received()[0].hops, 4);
+  EXPECT_EQ(bench.received()[0].taken, 27);
 }
 
 // --- Waiting ---

@@ -121,6 +121,7 @@ class Model {
     size_t served = 0;
     Time free;
     bool down = false;
+    Time down_at{-kNever.ps};
     std::vector<Sent> sent;
     PauseTotals pauses;
     std::array<Open, kClasses> open;
@@ -160,6 +161,7 @@ class Model {
         return Move(step.hops);
       case Kind::kDown:
         nic.down = true;
+        nic.down_at = now_;
         nic.free = std::min(nic.free, now_);
         for (const Sent& packet : nic.sent) {
           if (packet.left + kLink >= now_ && packet.notice) {
@@ -179,6 +181,7 @@ class Model {
         return;
       case Kind::kFrame:
         ++(step.stop ? nic.pauses.pauses : nic.pauses.resumes);
+        if (step.at < nic.down_at) return;  // Its sender has failed since it arrived.
         for (size_t lane = 0; lane < kLanes; ++lane) {
           if ((step.classes >> ClassOf(lane) & 1) != 0) Pause(nic, step, lane);
         }
@@ -358,7 +361,7 @@ Scenario RandomScenario(uint64_t seed) {
   scenario.background = rng.Below(3) == 0 ? kDataClass : kBackgroundClass;
   scenario.at_end = rng.Below(3) == 0;
   const bool fails = !scenario.at_end && rng.Below(2) == 0;
-  if (!fails && rng.Below(2) == 0) scenario.response = 700_ns;
+  if (rng.Below(2) == 0) scenario.response = 700_ns;
   if (rng.Below(2) == 0) scenario.quanta = static_cast<uint16_t>(1 + rng.Below(120));
   for (uint32_t slot = 0; slot < 6; ++slot) {
     const uint32_t asks = rng.Below(6);
@@ -477,6 +480,13 @@ TEST(HostTest, DoesWhatItsModelDoes) {
         sent.push_back(Microsecond(packet.left) + " " + packet.name);
       }
       ASSERT_EQ(bench.Left(link), sent) << "link " << link;
+      for (const Packet& packet : bench.received(link)) {
+        const bool is_data = packet.kind == PacketKind::kData;
+        const bool is_ack = packet.kind == PacketKind::kAck;
+        ASSERT_EQ(packet.priority, is_data  ? kDataClass
+                                   : is_ack ? kControlClass
+                                            : scenario.background);
+      }
       const PauseTotals totals = bench.host().PausesUntil(static_cast<PortIndex>(link), At(300_us));
       const PauseTotals expected = model.pauses(link);
       ASSERT_EQ(totals.paused, expected.paused);

@@ -66,7 +66,7 @@ TEST(ExpiringPauseTest, EndsByItself) {
 
 TEST(ExpiringPauseTest, LastsFromTheLastFrame) {
   const Offer stop{Time{} + 10_us, 0, PauseOf(0b10, true)};
-  const Offer again{Time{} + 40_us, 0, PauseOf(0b10, true)};
+  const Offer again{Time{} + 40_us, 0, PauseOf(0xff, true)};  // Of all classes.
   const Offer resume{Time{} + 55_us, 0, PauseOf(0b10, false)};
   EXPECT_EQ(DepartureBehind({stop, again}, 1'000), Time{} + 40_us + 51'200_ns);
   EXPECT_EQ(DepartureBehind({stop, again, resume}, 1'000), Time{} + 55_us);

@@ -123,8 +123,8 @@ TEST(SwitchTest, AsksItsPolicyOnlyWhereThereIsAChoice) {
 // choice, when one of them is down.
 TEST(SwitchTest, AsksAboutTheLastUplinkOnlyWhereThereWereMore) {
   struct Counting final : SwitchPolicy {
-    explicit Counting(int64_t& all) : asked(all) {}
-    Packets asked_about() const override { return Packets::kWithLastUplink; }
+    Counting(int64_t& all, Packets about) : asked(all), asked_for(about) {}
+    Packets asked_about() const override { return asked_for; }
     Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {
       EXPECT_EQ(c.ports.size(), 1u);
       EXPECT_TRUE(c.is_last_uplink);
@@ -133,19 +133,26 @@ TEST(SwitchTest, AsksAboutTheLastUplinkOnlyWhereThereWereMore) {
     }
     size_t StateBytes() const override { return 0; }
     int64_t& asked;
+    const Packets asked_for;
   };
   for (const int spines : {1, 2}) {
     int64_t asked = 0;
+    int64_t asked_without = 0;
     Graph graph =
         LeafSpineFrom(fmt::format("{{leaves: 2, spines: {}, hosts_per_leaf: 1}}", spines));
     for (Graph::Link& link : graph.links) {
       if (link.name.ends_with("-spine1")) link.up = false;
     }
-    Lab lab({.graph = graph,
-             .switch_policy = [&](SwitchId) { return std::make_unique<Counting>(asked); }});
-    lab.AddFlow(0, 1, 14'600);
-    lab.Run();
+    using Packets = SwitchPolicy::Packets;
+    for (const Packets about : {Packets::kWithChoice, Packets::kWithLastUplink}) {
+      int64_t& its = about == Packets::kWithChoice ? asked_without : asked;
+      Lab lab({.graph = graph,
+               .switch_policy = [&](SwitchId) { return std::make_unique<Counting>(its, about); }});
+      lab.AddFlow(0, 1, 14'600);
+      lab.Run();
+    }
     EXPECT_EQ(asked, spines == 1 ? 0 : 20);  // Data there, ACKs back.
+    EXPECT_EQ(asked_without, 0);
   }
 }
 

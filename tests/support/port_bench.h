@@ -20,6 +20,7 @@ class PortBench {
   struct Offer {
     Time at;
     Packet packet;
+    uint16_t path_part = 0;
   };
 
   explicit PortBench(const PortSettings& settings) : source_(settings) {
@@ -49,7 +50,8 @@ class PortBench {
     explicit Source(const PortSettings& settings) : port(settings) {}
     void Run(const Window& window) override {
       for (; next < offers.size() && offers[next].at < window.end; ++next) {
-        accepted.push_back(port.Send(offers[next].packet, 0, offers[next].at, window));
+        const Offer& offer = offers[next];
+        accepted.push_back(port.Send(offer.packet, offer.path_part, offer.at, window));
       }
     }
     Time Due() const override { return next < offers.size() ? offers[next].at : kNever; }

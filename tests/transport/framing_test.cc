@@ -111,6 +111,11 @@ TEST(ExactFramingTest, GivesRoceItsSizes) {
   const PacketSizes named = TransportFrom("{kind: rocev2}").settings->sizes();
   EXPECT_EQ(named.nack, named.ack);
   EXPECT_EQ(named.cnp, named.ack);
+  // 40 bytes of headers without payload.
+  const PacketSizes ip = TransportFrom("{kind: rocev2, framing: ip1500}").settings->sizes();
+  EXPECT_EQ(ip.ack, 40);
+  EXPECT_EQ(ip.nack, 40);
+  EXPECT_EQ(ip.cnp, 40);
 }
 
 // The same sizes under a name and as a map make the same run.

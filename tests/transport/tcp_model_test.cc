@@ -795,6 +795,17 @@ Scenario Extended(const std::string& name, const std::string& options, Scenario 
   return rest;
 }
 
+// A DSACK widens RACK's reordering window for 16 recoveries (RFC 8985 section 6.2). Here many more
+// follow, as little is overtaken.
+Scenario LongRack() {
+  Scenario all = Extended("RackForgets", "loss: rack", {.rack = true});
+  all.sizes = {6'000'000};
+  all.loss = 0.01;
+  all.overtaken = 0.0005;
+  all.pauses = all.times_out = false;
+  return all;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Networks, TcpModelTest,
     testing::Values(
@@ -866,7 +877,14 @@ INSTANTIATE_TEST_SUITE_P(
                  .lost_acks = 0.1,
                  .recovers = true,
                  .times_out = true},
-        Extended("Rack", "loss: rack", {.rack = true}),
+        Extended("Rack", "loss: rack", {.rack = true}), LongRack(),
+        Extended("RackWithEcn", "loss: rack, ecn: rfc3168, timestamps: true, prr: true, tlp: true",
+                 {.ecn = true,
+                  .timestamps = true,
+                  .rack = true,
+                  .tlp = true,
+                  .prr = true,
+                  .marks = 0.02}),
         Extended("RackProbes", "loss: rack, tlp: true", {.rack = true, .tlp = true}),
         Extended(
             "RackProbesInASmallWindow",
