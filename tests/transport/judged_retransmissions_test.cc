@@ -105,7 +105,7 @@ void ExpectJudgedAsByAnOracle(const Case& c) {
 
 // Packets are sent again while their first copies are lost a few links away, a bit before or after:
 // the sender hears of the losses only later, and judges none before.
-TEST(JudgedRetransmissionsTest, WaitForNewsOfDropsAtTheSameTime) {
+TEST(JudgedRetransmissionsTest, AreNotJudgedBeforeTheSenderHearsOfTheDrop) {
   // 100 packets. RoCE's timeout counts from the last one, that of Ultra Ethernet from each.
   const std::string roce = "{kind: rocev2, framing: ns3_rdma, cc: none, ";
   for (const auto& [transport, size, resent] :

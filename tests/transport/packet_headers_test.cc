@@ -19,7 +19,7 @@ using Sizes = std::map<PacketKind, int>;
 
 struct Case {
   std::string transport;
-  Sizes sizes;  // Of all kinds but data that are to be seen.
+  Sizes sizes;  // Expected sizes of control packets, by kind.
   bool trims = false;
 };
 

@@ -261,7 +261,7 @@ TEST(ResequencerStressTest, JugglerDoesAsASlowOneDoes) {
                       "ps, ofo_timeout: " + std::to_string(timeout.ps) +
                       "ps, flows: " + std::to_string(table) + "}");
     SlowJuggler slow(in_order, timeout, table);
-    const uint32_t first = seed % 3 == 0 ? 0 : 100;  // It may not see how a flow begins.
+    const uint32_t first = seed % 3 == 0 ? 0 : 100;  // Or the flow is seen late.
     const std::vector<Arrival> arrivals = RandomArrivals(rng, slots, first, merges ? 400 : 40);
     ASSERT_NO_FATAL_FAILURE(ExpectAlike(receiver, slow, arrivals));
     EXPECT_EQ(receiver.Stats().evictions, slow.evictions);

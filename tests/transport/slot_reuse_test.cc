@@ -42,7 +42,7 @@ TEST(SlotReuseTest, DropsOfTheFlowBeforeDoNotCount) {
 }
 
 // A flow, which loses packets itself, does the same whatever became of an earlier one in its slot,
-// and however long that was.
+// and however long the earlier flow was.
 TEST(SlotReuseTest, TheSecondFlowKnowsNothingOfTheFirst) {
   std::vector<std::string> transports = kTransports;
   transports.insert(

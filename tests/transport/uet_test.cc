@@ -388,8 +388,8 @@ TEST(UetAckTest, SurvivesThePacket) {
 }
 
 // 60 flows of one packet at a time need 20 us for a round at their NIC, twice the timeout. What was
-// sent is acknowledged after 5 us; to wait for its turn tells a flow nothing.
-TEST(UetTest, AFlowThatWaitsForItsTurnAsksForNothing) {
+// sent is acknowledged after 5 us; waiting at the NIC is no sign of loss.
+TEST(UetTest, AFlowThatWaitsAtItsNicSendsNoRequest) {
   int64_t requests = 0;
   Lab lab({.graph = Star(2, kLink),
            .transport = "{kind: uet, framing: uet_htsim, cc: constant, window: 4150B, loss: "

@@ -278,9 +278,10 @@ TEST(DcqcnNicTest, CutsOnItsGrid) {
 
 // The first CNP of a flow may cut its rate, which is then the target of the way back, too.
 // Decreases are due 1 ns behind the first CNP and whole intervals later, never before a CNP that
-// asks for them. The step of alpha at the instant of a CNP counts it: with g = 1/2, three further
-// steps without one leave alpha at 1/8. Just behind it, the step after it does: 1/2, 3/4, 3/16.
-TEST(DcqcnNicTest, ACnpOnTheGridIsOfTheStepThatIsDue) {
+// asks for them. A CNP at the instant of a step of alpha counts in that step: with g = 1/2, three
+// further steps without one leave alpha at 1/8. A CNP 1 ps later counts in the next: 1/2, 3/4,
+// 3/16.
+TEST(DcqcnNicTest, ACnpAtTheInstantOfAStepCountsInThatStep) {
   for (const auto& [cnp, alpha] : {std::pair(1_us, 1.0 / 8), std::pair(1_us + 1_ps, 3.0 / 16)}) {
     RateClock clock(", rp: nic, g: 0.5");
     clock.Cnp(At(0_us));
@@ -294,7 +295,7 @@ TEST(DcqcnNicTest, ACnpOnTheGridIsOfTheStepThatIsDue) {
          {std::pair(due - 1_ps, due), std::pair(due, due), std::pair(due + 1_ps, next)}) {
       RateClock clock(", rp: nic, increase_interval: 10s");
       clock.Cnp(At(10_us));
-      clock.Gbps(At(10_us + 1_ns + 4_us));  // The decrease of that one.
+      clock.Gbps(At(10_us + 1_ns + 4_us));  // The decrease of the first CNP.
       clock.Cnp(cnp);
       EXPECT_EQ(clock.deadline(), decrease) << intervals;
     }

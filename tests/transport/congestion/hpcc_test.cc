@@ -146,12 +146,12 @@ TEST(HpccTest, FollowsTheUtilisationAfterSomeAdditiveSteps) {
 }
 
 // At eta itself the window follows, though nothing is to change, and stages begin anew: in the next
-// round below it the window only grows by the increase, 125,000 x 1/2 / 100, and then by all.
+// round below it the window only grows by the increase, 125,000 x 1/2 / 100, and then it doubles.
 TEST(HpccTest, AdditiveStepsBeginAnewAtEta) {
   Flow flow(", eta: 0.5, max_stage: 1");
   flow.now.mbps.fill(65'536);  // Utilisations are exact.
   flow.Ack();
-  flow.AckOfNewRound(163'840);  // 2: a quarter.
+  flow.AckOfNewRound(163'840);  // Utilisation 2 with eta 1/2: a quarter of the window.
   double window = 31'250 + 625;
   EXPECT_NEAR(flow.window(), window, 1e-6);
   for (int i = 0; i < 3; ++i) {
