@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What packets of RDMA transports carry, whatever their kind: the flow, its hosts, the hash of its
-// ports, by which ECMP chooses paths, and the size that the framing gives to their kind.
+// Tests the headers of RDMA transports. A packet of any kind names its flow, the flow's hosts and
+// the hash of its ports, by which ECMP chooses paths; it has the size that the framing gives to its
+// kind.
 
 #include <gtest/gtest.h>
 

@@ -202,8 +202,8 @@ TEST(RcccTest, RequestsForCreditAloneComeEverMoreSlowly) {
   ExpectGaps(RequestsOf("cc: none, loss: timeout", 1'000'000), 0, 1);
 }
 
-// Of all pulls, only one behind the fourth request comes through. It grants the largest window;
-// when that is used up, the flow asks after one timeout of 20 us again, and then after two.
+// The switch drops all pulls but one, behind the fourth request. That pull grants the largest
+// window. Once it is used up, the flow asks after one timeout of 20 us again, and then after two.
 TEST(RcccTest, APullLetsRequestsForCreditBeginAnew) {
   std::vector<Time> requests;
   int64_t passed = 0;
