@@ -30,6 +30,10 @@ Match Ack(FlowId flow, uint32_t seq) {
   };
 }
 
+Match Anything() {
+  return [](const Packet&) { return true; };
+}
+
 Match Anything(PacketKind kind) {
   return [kind](const Packet& p) { return p.kind == kind; };
 }

@@ -25,6 +25,7 @@ Match AllData(FlowId flow);
 Match AllAcks(FlowId flow);
 Match Data(FlowId flow, uint32_t seq);
 Match Ack(FlowId flow, uint32_t seq);
+Match Anything();
 Match Anything(PacketKind kind);
 
 // True with probability `p`, from a random stream of its own.

@@ -13,10 +13,9 @@ namespace {
 
 std::vector<Rule> RandomTrouble(Rng& rng, uint64_t seed, const Match& markable) {
   const double p = 0.03 * rng.Uniform();
-  const Match any = [](const Packet&) { return true; };
-  return {DropAt(0, WithProbability(p, seed, any)),
-          HoldAt(1, WithProbability(2 * p, seed + 1, any), Duration{rng.Below(100'000'000)}),
-          HoldAt(1, WithProbability(2 * p, seed + 2, any), Duration{rng.Below(5'000'000)}),
+  return {DropAt(0, WithProbability(p, seed, Anything())),
+          HoldAt(1, WithProbability(2 * p, seed + 1, Anything()), Duration{rng.Below(100'000'000)}),
+          HoldAt(1, WithProbability(2 * p, seed + 2, Anything()), Duration{rng.Below(5'000'000)}),
           MarkAt(0, WithProbability(5 * p, seed + 3, markable))};
 }
 

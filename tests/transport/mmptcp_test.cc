@@ -336,7 +336,6 @@ TEST(MmptcpTest, TheOthersTakeOverItsDataAfterItsTimeout) {
 }
 
 TEST(MmptcpTest, SurvivesLossAndReorderingWithEveryScheduler) {
-  const auto any = [](const Packet&) { return true; };
   for (const char* scheduler : {"pull", "min_rtt", "round_robin"}) {
     for (const char* rest :
          {"", ", rwnd: 20", ", recovery: newreno", ", setup: join", ", cc: olia",
@@ -347,9 +346,9 @@ TEST(MmptcpTest, SurvivesLossAndReorderingWithEveryScheduler) {
         OneFlow flow(700 * kMss + 1,
                      fmt::format("{{kind: mmptcp, subflows: 4, min_rto: 500us, scheduler: {}{}}}",
                                  scheduler, rest),
-                     {DropAt(0, WithProbability(0.03, seed, any)),
-                      DropAt(2, WithProbability(0.03, seed + 100, any)),
-                      HoldAt(1, WithProbability(0.1, seed + 200, any), 30_us)});
+                     {DropAt(0, WithProbability(0.03, seed, Anything())),
+                      DropAt(2, WithProbability(0.03, seed + 100, Anything())),
+                      HoldAt(1, WithProbability(0.1, seed + 200, Anything()), 30_us)});
         EXPECT_EQ(flow.record().sender.packets, 701);
       }
     }

@@ -382,10 +382,10 @@ TEST_P(MptcpModelTest, SendsWhatTheRulesSay) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     BesideSender* sender = nullptr;
     BesideReceiver* receiver = nullptr;
-    const Match any = [](const Packet&) { return true; };
-    std::vector<Rule> rules = {DropAt(0, WithProbability(scenario.loss, seed, any)),
-                               DropAt(2, WithProbability(scenario.loss, seed + 100, any)),
-                               HoldAt(1, WithProbability(scenario.late, seed + 200, any), 30_us)};
+    std::vector<Rule> rules = {
+        DropAt(0, WithProbability(scenario.loss, seed, Anything())),
+        DropAt(2, WithProbability(scenario.loss, seed + 100, Anything())),
+        HoldAt(1, WithProbability(scenario.late, seed + 200, Anything()), 30_us)};
     const FlowId slow = SubflowId(0, static_cast<uint32_t>(seed % 2));
     if (scenario.slow) rules.push_back(HoldAt(1, AllData(slow), 200_us));
     Lab lab({.graph = Line(4, {10_Gbps, 1_us}),

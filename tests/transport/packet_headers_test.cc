@@ -73,11 +73,10 @@ TEST(PacketHeadersTest, NameTheFlowAndItsHosts) {
              .transport = c.transport,
              .port = c.trims ? "{buffer: 20KB, ecn_above: 8KB, trim: {when: port}}"
                              : "{buffer: unlimited}",
-             .switch_policy = Scripted({WatchAt(
-                                            0, [](const Packet&) { return true; }, check),
-                                        MarkAt(0, WithProbability(0.03, 1, data)),
-                                        DropAt(0, Data(0, 244)).Times(1),  // The last one of UET.
-                                        DropAt(0, WithProbability(0.01, 2, data))}),
+             .switch_policy =
+                 Scripted({WatchAt(0, Anything(), check), MarkAt(0, WithProbability(0.03, 1, data)),
+                           DropAt(0, Data(0, 244)).Times(1),  // The last one of UET.
+                           DropAt(0, WithProbability(0.01, 2, data))}),
              .host_policy = [](HostId) { return std::make_unique<Notified>(); }});
     lab.AddFlow(spec);
     lab.Run(Time{} + 1_s);

@@ -132,8 +132,8 @@ TEST(RoceSizesTest, AreThoseOfTheFraming) {
 TEST(RocePriorityTest, IsThatOfTheClassOfEachPacket) {
   std::map<PacketKind, int> priority;
   const auto note = [&](const SwitchView&, const Packet& p) { priority[p.kind] = p.priority; };
-  const Match any = [](const Packet&) { return true; };
-  Transfer(20'000, {WatchAt(0, any, note), MarkAt(0, Data(0, 3)), DropAt(1, Data(0, 7)).Times(1)},
+  Transfer(20'000,
+           {WatchAt(0, Anything(), note), MarkAt(0, Data(0, 3)), DropAt(1, Data(0, 7)).Times(1)},
            "{kind: rocev2, priority: 5, control_priority: 1}");
   EXPECT_EQ(priority, (std::map<PacketKind, int>{{PacketKind::kData, 5},
                                                  {PacketKind::kAck, 1},

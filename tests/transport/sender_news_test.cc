@@ -199,10 +199,9 @@ TEST(SenderNewsTest, EveryPacketHashesItsOwnTuple) {
       ASSERT_EQ(p.dst, goes ? 1 : 0);
       ++(goes ? forward : backward);
     };
-    const Match any = [](const Packet&) { return true; };
     Lab lab({.graph = Line(4, {10_Gbps, 1_us}),
              .transport = transport,
-             .switch_policy = Scripted({WatchAt(1, any, note), MarkAt(0, Data(0, 30))})});
+             .switch_policy = Scripted({WatchAt(1, Anything(), note), MarkAt(0, Data(0, 30))})});
     lab.AddFlow(spec);
     lab.Run();
     EXPECT_GT(forward, 60);
