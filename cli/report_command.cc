@@ -230,6 +230,12 @@ int Report(const ReportArguments& arguments) {
     if (!outcome.has_tables) return outcome.exit_code;
   }
   const int exit_code = RunProgram(CommandLine(arguments, *python, *package, tables));
+  if (exit_code > 128 && exit_code != 128 + SIGINT) {
+    return Fail(
+        exit_code,
+        fmt::format("{} was ended by signal {} ({}) and wrote no report; it may lack memory",
+                    *python, exit_code - 128, strsignal(exit_code - 128)));
+  }
   return exit_code == kExitDone ? outcome.exit_code : exit_code;
 }
 

@@ -98,7 +98,10 @@ TEST_F(ReportTest, WhatGoesWrongWithinGoesWrong) {
   MakePython("exit 2");
   EXPECT_EQ(Run("HEDDLE_PYTHON=./python heddle report .").exit_code, 2);
   MakePython("kill -9 $$");
-  EXPECT_EQ(Run("HEDDLE_PYTHON=./python heddle report .").exit_code, 128 + 9);
+  const CommandResult killed = Run("HEDDLE_PYTHON=./python heddle report .");
+  EXPECT_EQ(killed.exit_code, 128 + 9);
+  EXPECT_THAT(killed.err, StartsWith("heddle: ./python was ended by signal 9 (Killed) and wrote no "
+                                     "report; it may lack memory\n"));
 }
 
 // Not even as root, who may write anywhere: what lies there stays as it is.

@@ -5,7 +5,6 @@ import argparse
 import logging
 import os
 import sys
-from pathlib import Path
 
 DONE, FAILED, BAD_INPUT = 0, 1, 2  # As heddle's own; see docs/experiments.md.
 # Made beforehand: later there may be no memory for them.
@@ -23,6 +22,8 @@ def main(arguments=None):
         except (MemoryError, SystemError):
             os.write(2, _NO_MEMORY_BYTES)
         return FAILED
+    except KeyboardInterrupt:
+        return 130
 
 
 def _main(arguments):
@@ -35,67 +36,35 @@ def _main(arguments):
     parser.add_argument("--quiet", action="store_true")
     given = parser.parse_args(arguments)
     try:
-        return _report(given)
+        command = _loaded(given)
     except ModuleNotFoundError as error:
         return _fail(FAILED, f"{sys.executable} has no module {error.name}; install "
                              f"{_package(error.name)}, or set HEDDLE_PYTHON to a python3 that has it")
-    except ImportError as error:  # Also if there is no memory for a library.
-        return _fail(FAILED, f"{sys.executable}: {error}")
-    except KeyboardInterrupt:
-        return 130
+    except (MemoryError, SystemError):
+        raise
+    except Exception as error:  # Python fails with any of them if it compiles a module without memory.
+        return _fail(FAILED, f"{sys.executable} cannot load the report's modules ({type(error).__name__}: "
+                             f"{error}); it may lack memory")
+    try:
+        command.run(given)
+        return DONE
+    except command.Damaged as error:
+        return _fail(FAILED, str(error))
+    except command.BadInput as error:
+        return _fail(BAD_INPUT, str(error))
     except OSError as error:
         where = "" if error.filename is None else f"{error.filename}: "
         return _fail(FAILED, f"{where}{error.strerror or error}")
 
 
-def _report(given):
-    from . import reproduction, results
-    folder = Path(given.folder)
-    try:
-        return (_papers if (folder / reproduction.FILE).exists() else _sweep)(given, folder)
-    except results.Damaged as error:
-        return _fail(FAILED, str(error))
-    except results.BadInput as error:
-        return _fail(BAD_INPUT, str(error))
-
-
-def _sweep(given, folder):
-    from . import charts, page, results, words
-    sweep = charts.Sweep(results.read(folder, given.tables))
-    planned = sweep.results.planned
-    _write(given, page.html(sweep), f"{len(sweep.results.points)} of {words.count(planned, 'point')}")
+def _loaded(given):
+    """Loads all modules, libraries too, before anything is read: Python copes without memory, but not
+    where it loads modules."""
+    import plotly.offline
+    from . import command
     if given.figures:
         from . import paper
-        _write_figures(given, *paper.of_sweep(sweep))
-    return DONE
-
-
-def _papers(given, folder):
-    from . import papers_page, reproduction, words
-    found = reproduction.read(folder)
-    _write(given, papers_page.html(found), words.count(len(found.claims()), "claim"))
-    if given.figures:
-        from . import paper
-        _write_figures(given, *paper.of_papers(found))
-    return DONE
-
-
-def _write(given, page, told):
-    from .files import write_whole
-    out = Path(given.out or Path(given.folder) / "report.html")
-    write_whole(out, page.encode())
-    _say(given, f"{out}: {told}")
-
-
-def _write_figures(given, drawn, made, note):
-    from . import paper
-    for name in paper.write(drawn, made, note, Path(given.figures), given.format.split(",")):
-        _say(given, name)
-
-
-def _say(given, text):
-    if not given.quiet:
-        print(text)
+    return command
 
 
 def _package(module):
