@@ -60,8 +60,8 @@ def _main(arguments):
 def _loaded(given):
     """Loads all modules, libraries too, before anything is read: Python copes without memory, but not
     where it loads modules."""
-    import plotly.offline
-    from . import command
+    from . import command, page
+    page.plotly()
     if given.figures:
         from . import paper
     return command

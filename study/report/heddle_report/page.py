@@ -4,6 +4,7 @@
 import dataclasses
 import json
 import math
+import sys
 from html import escape
 from itertools import starmap
 from pathlib import Path
@@ -34,15 +35,24 @@ def html(sweep):
 
 
 def fill(title, made, data, nav, intro, body, warning="", assets=()):
-    """The page around `intro` and `body`, with more `assets` than every page has. It needs plotly,
-    for the library that draws in the browser."""
-    from plotly.offline import get_plotlyjs
-
+    """The page around `intro` and `body`, with more `assets` than every page has."""
     page = Template((HERE / "page.html").read_text(encoding="utf-8"))
     return page.substitute(
         title=escape(title), made=escape(made), css=_assets("css", assets), js=_assets("js", assets),
-        plotly=_script(get_plotlyjs()), data=_json(short(data)), warning=warning, intro=intro,
+        plotly=_script(plotly()), data=_json(short(data)), warning=warning, intro=intro,
         nav=" ".join(f'<a href="#{escape(id_)}">{escape(text)}</a>' for id_, text in nav), body=body)
+
+
+def plotly():
+    """Plotly's library for browsers. Plotly would load IPython, if that is installed: a second for what only
+    notebooks need, which have loaded it."""
+    without_ipython = sys.modules.setdefault("IPython", None) is None
+    try:
+        from plotly.offline import get_plotlyjs
+    finally:
+        if without_ipython:
+            del sys.modules["IPython"]
+    return get_plotlyjs()
 
 
 def _assets(kind, more):

@@ -181,6 +181,18 @@ class DataTest(unittest.TestCase):
                          [0.333333, None, None, 7, "x"])
 
 
+@unittest.skipUnless(has("plotly"), "plotly is not installed")
+class PlotlyTest(unittest.TestCase):
+    @unittest.skipUnless(has("IPython"), "IPython is not installed")
+    def test_it_is_loaded_without_ipython(self):
+        done = subprocess.run(
+            [sys.executable, "-c", "import sys; from heddle_report import page; print(len(page.plotly())); "
+                                   "print('IPython' in sys.modules)"], capture_output=True, text=True, check=True)
+        length, has_ipython = done.stdout.split()
+        self.assertGreater(int(length), 1_000_000)
+        self.assertEqual(has_ipython, "False")
+
+
 @unittest.skipUnless(has("matplotlib") and has("plotly"), "matplotlib or plotly is not installed")
 class FiguresTest(Folder):
     BEGIN = {"pdf": b"%PDF-", "svg": b"<?xml", "png": b"\x89PNG"}

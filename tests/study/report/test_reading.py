@@ -473,7 +473,7 @@ class BadInputTest(Folder):
         folders.write_run(self.folder)
         package = str(Path(results.__file__).parent.parent)
         start = "import os, resource, sys; sys.path.insert(0, sys.argv[1]); " \
-                "from heddle_report.__main__ import main; import plotly.offline, heddle_report.command; " \
+                "from heddle_report.__main__ import main; from heddle_report import command, page; page.plotly(); " \
                 "now = int(open('/proc/self/statm').read().split()[0]) * os.sysconf('SC_PAGE_SIZE'); " \
                 "resource.setrlimit(resource.RLIMIT_AS, (now + int(sys.argv[2]),) * 2); " \
                 "sys.exit(main(sys.argv[3:]))"
