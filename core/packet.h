@@ -60,6 +60,27 @@ struct alignas(64) Packet {
                              // with receivers' credit: so it was with the packet asked for.
   };
 
+  // What packets of one kind have beside.
+  struct Data {
+    uint32_t tx_id;    // Numbers every transmission of the flow, retransmissions included.
+    uint16_t payload;  // Bytes of the flow in this segment, or of the datagram.
+    std::array<uint16_t, 3> waited;  // If measured; see Waited().
+  };
+  struct Ack {
+    std::array<SackBlock, 3> sack;  // The most recently changed block first (RFC 2018).
+  };
+  struct Nack {
+    uint32_t trigger;  // The segment that came out of order; `seq` is the expected one.
+    bool returned;     // A switch has sent it back, and the receiver knows nothing of it.
+  };
+  struct Pull {
+    uint32_t granted;  // Quanta of credit, or packets, since the flow's start.
+  };
+  struct Pause {
+    uint8_t classes;  // Bit mask.
+    bool stop;        // False: a resume frame.
+  };
+
   Time arrival = kNever;  // When the last bit is received at the far end of the packet's wire.
   Time sent;        // DATA, DATAGRAM: first bit left the NIC. ACK: echo of the DATA that caused it.
   FlowId flow = 0;  // DATAGRAM: ~id of its source, so that no flow has the same.
@@ -76,25 +97,11 @@ struct alignas(64) Packet {
   uint8_t flags = 0;
   uint8_t hops = 0;  // Switches passed.
   union {
-    struct {
-      uint32_t tx_id;    // Numbers every transmission of the flow, retransmissions included.
-      uint16_t payload;  // Bytes of the flow in this segment, or of the datagram.
-      std::array<uint16_t, 3> waited;  // If measured; see Waited().
-    } data;
-    struct {
-      std::array<SackBlock, 3> sack;  // The most recently changed block first (RFC 2018).
-    } ack;
-    struct {
-      uint32_t trigger;  // The segment that came out of order; `seq` is the expected one.
-      bool returned;     // A switch has sent it back, and the receiver knows nothing of it.
-    } nack;
-    struct {
-      uint32_t granted;  // Quanta of credit, or packets, since the flow's start.
-    } pull;
-    struct {
-      uint8_t classes;  // Bit mask.
-      bool stop;        // False: a resume frame.
-    } pause;
+    Data data;
+    Ack ack;
+    Nack nack;
+    Pull pull;
+    Pause pause;
   };
   // The load balancer's header; at most 8 bytes, see Scheme().
   OwnState<8> scheme{};

@@ -78,6 +78,11 @@ constexpr Column<PathTotal> kPathColumns[] = {
     {"paused_ns", [](const PathTotal& row) { return InNs(row.paused); }},
     {"all_paths_paused_ns", [](const PathTotal& row) { return InNs(row.all_paused); }}};
 
+struct PathFiles {
+  TableFile<PausedPaths> bins{"paused_paths.csv", Table(kPausedPathsColumns)};
+  TableFile<PathTotal> totals{"path_pauses.csv", Table(kPathColumns)};
+};
+
 class PauseSeries final : public Series {
  public:
   PauseSeries(Duration every, bool paths) : Series(every) {
@@ -97,11 +102,6 @@ class PauseSeries final : public Series {
     VertexId vertex;
     PauseInterval pause;
   };
-  struct PathFiles {
-    TableFile<PausedPaths> bins{"paused_paths.csv", Table(kPausedPathsColumns)};
-    TableFile<PathTotal> totals{"path_pauses.csv", Table(kPathColumns)};
-  };
-
   void Prepare() override {
     before_.resize(network().egresses().size());
     FindLayers();
