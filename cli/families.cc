@@ -7,7 +7,7 @@
 
 #include "experiment/experiment.h"
 #include "transport/congestion_controls.h"
-#include "transport/resequencing.h"
+#include "transport/resequencing/resequencing.h"
 
 namespace heddle {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Presto (He et al., SIGCOMM 2015), the sending side: the host cuts each flow into flowcells of 64
 // KB and sends them over all paths in turn. The receiving side is a resequencer, which hides the
-// reordering at cell boundaries from TCP (transport/presto_gro.h).
+// reordering at cell boundaries from TCP (transport/resequencing/presto_gro.h).
 
 #include <cstdint>
 #include <vector>

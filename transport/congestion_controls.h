@@ -16,8 +16,8 @@
 #include <string>
 
 #include "settings/kinds.h"
-#include "transport/rate_control.h"
-#include "transport/window_control.h"
+#include "transport/rdma/rate_control.h"
+#include "transport/tcp/window_control.h"
 
 namespace heddle {
 

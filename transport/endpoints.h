@@ -21,7 +21,7 @@
 #include "fabric/transport.h"
 #include "transport/flow_table.h"
 #include "transport/flow_timers.h"
-#include "transport/resequencing.h"
+#include "transport/resequencing/resequencing.h"
 
 namespace heddle {
 

@@ -8,7 +8,7 @@
 #include "core/check.h"
 #include "core/subflow_id.h"
 #include "measure/trace/bytes.h"
-#include "transport/dss.h"
+#include "transport/tcp/dss.h"
 
 namespace heddle {
 namespace {

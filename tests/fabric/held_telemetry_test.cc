@@ -9,7 +9,7 @@
 
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
-#include "transport/roce_sender.h"
+#include "transport/rdma/roce_sender.h"
 
 namespace heddle::held_telemetry_test {
 

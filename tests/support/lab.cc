@@ -13,8 +13,8 @@
 #include "settings/files_read.h"
 #include "tests/support/settings_from.h"
 #include "topo/leaf_spine.h"
-#include "transport/roce.h"
-#include "transport/tcp.h"
+#include "transport/rdma/roce.h"
+#include "transport/tcp/tcp.h"
 
 namespace heddle {
 namespace {

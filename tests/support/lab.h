@@ -28,7 +28,7 @@
 #include "tests/support/printers.h"
 #include "topo/graph.h"
 #include "topo/port_rule.h"
-#include "transport/tcp_sender.h"
+#include "transport/tcp/tcp_sender.h"
 #include "transport/transports.h"
 
 namespace heddle {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/units.h"
-#include "transport/nscc.h"
+#include "transport/uet/nscc.h"
 
 namespace heddle::nscc_kit {
 

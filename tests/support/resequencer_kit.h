@@ -14,8 +14,8 @@
 
 #include "tests/support/printers.h"
 #include "tests/support/settings_from.h"
-#include "transport/resequencer.h"
-#include "transport/resequencing.h"
+#include "transport/resequencing/resequencer.h"
+#include "transport/resequencing/resequencing.h"
 
 namespace heddle::resequencer_kit {
 

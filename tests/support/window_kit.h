@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "transport/window_control.h"
+#include "transport/tcp/window_control.h"
 
 namespace heddle {
 

@@ -10,9 +10,9 @@
 
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
-#include "transport/prr.h"
-#include "transport/rack.h"
-#include "transport/tcp_sender.h"
+#include "transport/tcp/prr.h"
+#include "transport/tcp/rack.h"
+#include "transport/tcp/tcp_sender.h"
 
 namespace heddle::extensions_test {
 

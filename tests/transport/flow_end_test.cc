@@ -21,7 +21,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 #include "transport/judge.h"
-#include "transport/mptcp.h"
+#include "transport/tcp/mptcp.h"
 
 namespace heddle::flow_end_test {
 

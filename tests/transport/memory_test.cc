@@ -19,8 +19,8 @@
 #include "tests/support/settings_from.h"
 #include "transport/flow_table.h"
 #include "transport/judge.h"
-#include "transport/resequencing.h"
-#include "transport/selective_repeat.h"
+#include "transport/rdma/selective_repeat.h"
+#include "transport/resequencing/resequencing.h"
 #include "transport/udp.h"
 
 namespace heddle::memory_test {

@@ -14,8 +14,8 @@
 #include "transport/flow_table.h"
 #include "transport/judge.h"
 #include "transport/rtt.h"
-#include "transport/scoreboard.h"
 #include "transport/segment_set.h"
+#include "transport/tcp/scoreboard.h"
 
 namespace heddle::models_test {
 

@@ -11,7 +11,7 @@
 
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
-#include "transport/rack.h"
+#include "transport/tcp/rack.h"
 
 namespace heddle::slot_reuse_test {
 

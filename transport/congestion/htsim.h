@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "transport/window_control.h"
+#include "transport/tcp/window_control.h"
 
 namespace heddle {
 

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "transport/window_control.h"
+#include "transport/tcp/window_control.h"
 
 namespace heddle {
 

@@ -21,7 +21,7 @@
 #include "tests/support/lossless_incast.h"
 #include "tests/support/paired_seeds.h"
 #include "tests/support/watched_policy.h"
-#include "transport/roce_sender.h"
+#include "transport/rdma/roce_sender.h"
 
 namespace heddle::flb_network_test {
 

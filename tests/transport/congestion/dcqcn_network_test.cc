@@ -10,7 +10,7 @@
 
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
-#include "transport/roce_sender.h"
+#include "transport/rdma/roce_sender.h"
 
 namespace heddle::dcqcn_network_test {
 

@@ -12,7 +12,7 @@
 
 #include "tests/support/controls_from.h"
 #include "tests/support/lab.h"
-#include "transport/roce_sender.h"
+#include "transport/rdma/roce_sender.h"
 
 namespace heddle::delay_based_test {
 

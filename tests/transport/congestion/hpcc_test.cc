@@ -12,7 +12,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 #include "tests/support/thread_counts.h"
-#include "transport/roce_sender.h"
+#include "transport/rdma/roce_sender.h"
 
 namespace heddle::hpcc_test {
 
