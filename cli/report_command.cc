@@ -231,10 +231,13 @@ int Report(const ReportArguments& arguments) {
   }
   const int exit_code = RunProgram(CommandLine(arguments, *python, *package, tables));
   if (exit_code > 128 && exit_code != 128 + SIGINT) {
-    return Fail(
-        exit_code,
-        fmt::format("{} was ended by signal {} ({}) and wrote no report; it may lack memory",
-                    *python, exit_code - 128, strsignal(exit_code - 128)));
+    const int signal = exit_code - 128;
+    const bool may_lack_memory =
+        signal == SIGKILL || signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT;
+    return Fail(exit_code,
+                fmt::format("{} was ended by signal {} ({}) before the report was complete{}",
+                            *python, signal, strsignal(signal),
+                            may_lack_memory ? "; there may be too little memory" : ""));
   }
   return exit_code == kExitDone ? outcome.exit_code : exit_code;
 }

@@ -2,7 +2,7 @@
 # Writes HEADER with the version and a digest of all that a plug-in may include of the source tree SOURCE, if
 # that has changed. Run with every build: whoever was compiled with other headers may see other layouts.
 set(headers)
-foreach(folder core settings fabric lb)
+foreach(folder core settings fabric topo transport lb workload network measure)
   file(GLOB_RECURSE found ${SOURCE}/${folder}/*.h)
   list(APPEND headers ${found})
 endforeach()

@@ -7,6 +7,7 @@
 
 #include <cstddef>  // Any header of the standard library says which one it is.
 
+#include "core/sanitizers.h"
 #include "heddle_abi.h"  // Written by the build: HEDDLE_ABI_VERSION, HEDDLE_ABI_HEADERS.
 
 #define HEDDLE_TEXT_OF(number) #number
@@ -24,9 +25,9 @@
 #define HEDDLE_ABI_LIBRARY "libc++"
 #endif
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(HEDDLE_ASAN)
 #define HEDDLE_ABI_SANITIZER ", address sanitizer"
-#elif defined(__SANITIZE_THREAD__)
+#elif defined(HEDDLE_TSAN)
 #define HEDDLE_ABI_SANITIZER ", thread sanitizer"
 #else
 #define HEDDLE_ABI_SANITIZER ""

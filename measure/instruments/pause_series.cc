@@ -102,6 +102,7 @@ class PauseSeries final : public Series {
     VertexId vertex;
     PauseInterval pause;
   };
+
   void Prepare() override {
     before_.resize(network().egresses().size());
     FindLayers();

@@ -100,8 +100,15 @@ TEST_F(ReportTest, WhatGoesWrongWithinGoesWrong) {
   MakePython("kill -9 $$");
   const CommandResult killed = Run("HEDDLE_PYTHON=./python heddle report .");
   EXPECT_EQ(killed.exit_code, 128 + 9);
-  EXPECT_THAT(killed.err, StartsWith("heddle: ./python was ended by signal 9 (Killed) and wrote no "
-                                     "report; it may lack memory\n"));
+  EXPECT_THAT(
+      killed.err,
+      StartsWith("heddle: ./python was ended by signal 9 (Killed) before the report was complete; "
+                 "there may be too little memory\n"));
+  MakePython("kill -15 $$");
+  EXPECT_THAT(
+      Run("HEDDLE_PYTHON=./python heddle report .").err,
+      StartsWith(
+          "heddle: ./python was ended by signal 15 (Terminated) before the report was complete\n"));
 }
 
 // Not even as root, who may write anywhere: what lies there stays as it is.

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "core/sanitizers.h"
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
@@ -514,7 +515,7 @@ TEST_F(SweepCommandTest, AHangingPointIsStoppedByTheFirstSignal) {
 }
 
 TEST_F(SweepCommandTest, APointWithoutEnoughMemoryHarmsNoOther) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(HEDDLE_ASAN) || defined(HEDDLE_TSAN)
   GTEST_SKIP() << "sanitizers need more address space than any limit leaves";
 #endif
   const CommandResult result = Run(

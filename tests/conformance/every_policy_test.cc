@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/sanitizers.h"
 #include "settings/reader.h"
 #include "settings/writer.h"
 #include "settings/yaml.h"
@@ -31,7 +32,7 @@ size_t allocations = 0;
 }  // namespace
 
 // AddressSanitizer and its like have allocators of their own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(HEDDLE_ASAN) && !defined(HEDDLE_TSAN)
 #define HEDDLE_COUNTS_ALLOCATIONS
 // Not inlined: compilers warn of memory from new that ends in free.
 [[gnu::noinline]] void* operator new(size_t size) {

@@ -8,9 +8,11 @@
 #include <initializer_list>
 #include <vector>
 
+#include "core/sanitizers.h"
+
 namespace heddle {
 
-#ifdef __SANITIZE_THREAD__
+#ifdef HEDDLE_TSAN
 inline constexpr bool kUnderThreadSanitizer = true;
 #else
 inline constexpr bool kUnderThreadSanitizer = false;

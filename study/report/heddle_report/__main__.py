@@ -42,9 +42,10 @@ def _main(arguments):
                              f"{_package(error.name)}, or set HEDDLE_PYTHON to a python3 that has it")
     except (MemoryError, SystemError):
         raise
-    except Exception as error:  # Python fails with any of them if it compiles a module without memory.
-        return _fail(FAILED, f"{sys.executable} cannot load the report's modules ({type(error).__name__}: "
-                             f"{error}); it may lack memory")
+    except Exception as error:  # Without enough memory, Python may raise any while it compiles a module.
+        text = " ".join(str(error).split())
+        return _fail(FAILED, f"{sys.executable} cannot load the report's modules ({type(error).__name__}: {text}); "
+                             "a library may be damaged, or there is too little memory")
     try:
         command.run(given)
         return DONE
@@ -58,8 +59,8 @@ def _main(arguments):
 
 
 def _loaded(given):
-    """Loads all modules, libraries too, before anything is read: Python copes without memory, but not
-    where it loads modules."""
+    """Loads all modules, also those of libraries, before results are read. If memory runs out later, Python raises
+    MemoryError; while it loads a module, it may raise anything or crash."""
     from . import command, page
     page.plotly()
     if given.figures:

@@ -44,8 +44,8 @@ def fill(title, made, data, nav, intro, body, warning="", assets=()):
 
 
 def plotly():
-    """Plotly's library for browsers. Plotly would load IPython, if that is installed: a second for what only
-    notebooks need, which have loaded it."""
+    """Returns Plotly's JavaScript. The Python package plotly imports IPython if it is installed, which takes a
+    second. Only notebooks need that, and have imported it before; elsewhere it is hidden from plotly."""
     without_ipython = sys.modules.setdefault("IPython", None) is None
     try:
         from plotly.offline import get_plotlyjs
