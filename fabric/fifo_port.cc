@@ -11,6 +11,16 @@ namespace {
 
 constexpr int64_t kBitPicoseconds = 8 * kPicosecondsPerSecond;
 
+// How long a packet of `bytes` takes at a rate that rounds, as FifoPort::TransmissionTime() found
+// it. Behind the packet, `bytes_behind` took `behind` and left `carry`. This leads back to the
+// excess after the packet, and the excess before it was less than a picosecond.
+Duration RoundedTime(int64_t bytes, int64_t bytes_behind, Duration behind, int64_t carry,
+                     BitRate rate) {
+  const absl::int128 excess =
+      carry + absl::int128(bytes_behind) * kBitPicoseconds - absl::int128(behind.ps) * rate.bps;
+  return {static_cast<int64_t>((absl::int128(bytes) * kBitPicoseconds + excess) / rate.bps)};
+}
+
 }  // namespace
 
 FifoPort::FifoPort(const PortSettings& settings)
@@ -132,8 +142,13 @@ void FifoPort::SetChannel(Time now, BitRate rate, Duration delay, const Restarte
   uint64_t first = left_;
   Time free = now;
   if (first != wire_.pushed()) {
-    const Duration tx = SerializationDelay(Bytes{WireBytesOf(wire_.At(first))}, rate_);
     const Time departure = NextDeparture();
+    const int64_t its = WireBytesOf(wire_.At(first));
+    int64_t behind = 0;
+    for (uint64_t i = first + 1; i != wire_.pushed(); ++i) behind += WireBytesOf(wire_.At(i));
+    const Duration tx = ps_per_byte_ != 0
+                            ? Duration{its * ps_per_byte_}
+                            : RoundedTime(its, behind, busy_until_ - departure, carry_, rate_);
     if (first < begun_ || departure - tx < now) {
       free = departure;
       ++first;

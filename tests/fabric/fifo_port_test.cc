@@ -247,6 +247,22 @@ TEST(FifoPortTest, AnotherRateSparesThePacketThatIsLeaving) {
   EXPECT_EQ(left, (std::vector<Duration>{100_ns, 1'100_ns, 1'300_ns, 1'500_ns}));
 }
 
+// The second frame takes a picosecond less than the first at 3 Gbps, and begins when the rate
+// changes.
+TEST(FifoPortTest, APacketThatBeginsWithTheNextRateHasThatRate) {
+  const Duration frame = SerializationDelay(1'538_B, 3_Gbps);
+  PortBench bench({.rate = 3_Gbps, .delay = frame, .wire_overhead = 20_B});
+  std::vector<Time> starts;
+  bool has_changed = false;
+  bench.Run(std::vector<PortBench::Offer>(3, FrameAt(Time{})), [&](Time end) {
+    if (std::exchange(has_changed, true)) return;
+    ASSERT_EQ(end, Time{} + frame);
+    bench.port().SetChannel(end, 6_Gbps, frame,
+                            [&](uint64_t, Time start) { starts.push_back(start); });
+  });
+  EXPECT_EQ(starts, (std::vector{Time{} + frame, Time{} + frame + 2'050'667_ps}));
+}
+
 // A link that fails and whose rate and delay change now and then, with a record of each departure.
 class ChangingLink {
  public:
