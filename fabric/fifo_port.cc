@@ -11,11 +11,11 @@ namespace {
 
 constexpr int64_t kBitPicoseconds = 8 * kPicosecondsPerSecond;
 
-// How long a packet of `bytes` takes at a rate that rounds, as FifoPort::TransmissionTime() found
-// it. Behind the packet, `bytes_behind` took `behind` and left `carry`. This leads back to the
-// excess after the packet, and the excess before it was less than a picosecond.
-Duration RoundedTime(int64_t bytes, int64_t bytes_behind, Duration behind, int64_t carry,
-                     BitRate rate) {
+// Returns how long a packet of `bytes` took, as FifoPort::TransmissionTime() found it. Behind the
+// packet, `bytes_behind` took `behind` and left `carry`. This leads back to the excess after the
+// packet, and the excess before it was less than a picosecond.
+Duration TimeTaken(int64_t bytes, int64_t bytes_behind, Duration behind, int64_t carry,
+                   BitRate rate) {
   const absl::int128 excess =
       carry + absl::int128(bytes_behind) * kBitPicoseconds - absl::int128(behind.ps) * rate.bps;
   return {static_cast<int64_t>((absl::int128(bytes) * kBitPicoseconds + excess) / rate.bps)};
@@ -141,16 +141,15 @@ void FifoPort::SetChannel(Time now, BitRate rate, Duration delay, const Restarte
   // keeps its rate and its delay.
   uint64_t first = left_;
   Time free = now;
+  int64_t bytes = 0;  // Bytes of packets that have not begun.
+  for (uint64_t i = first; i != wire_.pushed(); ++i) bytes += WireBytesOf(wire_.At(i));
   if (first != wire_.pushed()) {
-    const Time departure = NextDeparture();
     const int64_t its = WireBytesOf(wire_.At(first));
-    int64_t behind = 0;
-    for (uint64_t i = first + 1; i != wire_.pushed(); ++i) behind += WireBytesOf(wire_.At(i));
-    const Duration tx = ps_per_byte_ != 0
-                            ? Duration{its * ps_per_byte_}
-                            : RoundedTime(its, behind, busy_until_ - departure, carry_, rate_);
+    const Time departure = NextDeparture();
+    const Duration tx = TimeTaken(its, bytes - its, busy_until_ - departure, carry_, rate_);
     if (first < begun_ || departure - tx < now) {
       free = departure;
+      bytes -= its;
       ++first;
     }
   }
@@ -158,8 +157,6 @@ void FifoPort::SetChannel(Time now, BitRate rate, Duration delay, const Restarte
   late_.clear();
   if (first != left_) late_.push_back({left_, free});
   if (ps_per_byte_ == 0 && first != wire_.pushed()) odd_busy_ps_ -= (busy_until_ - free).ps;
-  int64_t bytes = 0;  // Bytes of packets that have not begun.
-  for (uint64_t i = first; i != wire_.pushed(); ++i) bytes += WireBytesOf(wire_.At(i));
   wire_bytes_ -= bytes;
   busy_before_ = BusyTime();
   bytes_before_ = wire_bytes_;
