@@ -60,7 +60,7 @@ struct alignas(64) Packet {
                              // with receivers' credit: so it was with the packet asked for.
   };
 
-  // What packets of each kind carry in addition.
+  // Each of these structs holds fields that only some kinds of packets have.
   struct Data {
     uint32_t tx_id;    // Numbers every transmission of the flow, retransmissions included.
     uint16_t payload;  // Bytes of the flow in this segment, or of the datagram.

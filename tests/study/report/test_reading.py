@@ -450,7 +450,7 @@ class BadInputTest(Folder):
             with mock.patch.object(results, "read", side_effect=raised):
                 self.assertEqual(self.fails(), "heddle: out of memory\n")
 
-    # What Python raised in tries with little memory.
+    # Python raised these errors in tries with little memory.
     def test_modules_that_cannot_be_loaded_are_told_of_in_one_line(self):
         folders.write_run(self.folder)
         for raised, said in ((ValueError("field 'target' is required"), "(ValueError: field 'target' is required)"),
