@@ -83,6 +83,16 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
 // --- Ports served late ---
 
 template <class Visit>
+void QueuedPorts::ForEachCharged(PortIndex port, const Visit& visit) const {
+  for (unsigned left = ports_[port].backlogged() & ~1u; left != 0; left &= left - 1) {
+    const size_t cls = static_cast<size_t>(std::countr_zero(left));
+    for (size_t i = 0; i < ports_[port].waiting(cls); ++i) {
+      visit(ports_[port].WaitingAt(cls, i), ports_[port].WaitsFrom(cls, i));
+    }
+  }
+}
+
+template <class Visit>
 void QueuedPorts::ForEachBacklogged(const Visit& visit) {
   for (size_t word = 0; word < backlogged_.size(); ++word) {
     for (uint64_t left = backlogged_[word]; left != 0; left &= left - 1) {
@@ -119,7 +129,7 @@ int64_t QueuedPorts::BytesInMemory(Time time) const {
   if (!memory_) return 0;
   int64_t bytes = memory_->used();
   for (PortIndex port = 0; !eager_ && port < ports_.size(); ++port) {
-    ForEachWaiting(port, [&](const Packet& packet, PortIndex) { bytes += packet.bytes; });
+    ForEachCharged(port, [&](const Packet& packet, PortIndex) { bytes += packet.bytes; });
     const QueuedPort::InService& sent = ports_[port].in_service();
     if (sent.cls != 0 && sent.end > time) bytes += sent.bytes;
   }
@@ -149,7 +159,7 @@ void QueuedPorts::BecomeEager(Time now) {
   eager_ = true;
   next_late_ = kNever;
   for (PortIndex port = 0; port < ports_.size(); ++port) {
-    ForEachWaiting(port, [&](const Packet& packet, PortIndex in) {
+    ForEachCharged(port, [&](const Packet& packet, PortIndex in) {
       memory_->Add(in, port, packet.priority, packet.bytes);
     });
     const QueuedPort::InService& sent = ports_[port].in_service();
@@ -170,7 +180,7 @@ void QueuedPorts::CalmDown(const Window& window) {
   in_memory_ = memory_->used();
   eager_ = false;
   for (PortIndex port = 0; port < ports_.size(); ++port) {
-    ForEachWaiting(port, [&](const Packet& packet, PortIndex in) {
+    ForEachCharged(port, [&](const Packet& packet, PortIndex in) {
       memory_->Release(in, port, packet.priority, packet.bytes);
     });
     if (ports_[port].waiting() > 0) backlogged_[port / 64] |= BitOf(port);

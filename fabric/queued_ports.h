@@ -18,7 +18,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -250,9 +249,10 @@ class QueuedPorts {
   static uint64_t BitOf(PortIndex port) { return uint64_t{1} << (port % 64); }
   bool FindSpace(int64_t bytes, Time now, const Window& window);
   void BecomeEager(Time now);
-  // Calls visit(packet, input) for each packet that waits at `port`.
+  // Calls visit(packet, input) for each packet that waits at `port` and is charged to the shared
+  // buffer. Class 0 is not.
   template <class Visit>
-  void ForEachWaiting(PortIndex port, const Visit& visit) const;
+  void ForEachCharged(PortIndex port, const Visit& visit) const;
   // Calls visit(port) for each late port that may have something waiting. It returns when the next
   // decision of the port is due.
   template <class Visit>
@@ -332,16 +332,6 @@ class QueuedPorts {
   std::unique_ptr<PauseLog> pause_log_;  // Null unless LogPauses() was called.
   int64_t frames_sent_ = 0;
 };
-
-template <class Visit>
-void QueuedPorts::ForEachWaiting(PortIndex port, const Visit& visit) const {
-  for (unsigned left = ports_[port].backlogged(); left != 0; left &= left - 1) {
-    const size_t cls = static_cast<size_t>(std::countr_zero(left));
-    for (size_t i = 0; i < ports_[port].waiting(cls); ++i) {
-      visit(ports_[port].WaitingAt(cls, i), ports_[port].WaitsFrom(cls, i));
-    }
-  }
-}
 
 // Takes room for a packet and pauses its input if need be, or returns why there is no room.
 [[gnu::always_inline]] inline std::optional<DropReason> QueuedPorts::Charge(const Packet& packet,

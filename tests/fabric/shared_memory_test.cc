@@ -441,8 +441,9 @@ std::vector<std::pair<uint32_t, Time>> SeqsAndArrivals(const std::vector<Packet>
   return result;
 }
 
-// Links fail, come up again, and get other rates, whatever the ports are doing.
-std::vector<SwitchBench::Action> RandomLinkChanges(Rng& rng) {
+// Links fail, come up again, and get other rates, whatever the ports are doing. Before each change,
+// appends to `occupied` the bytes in the shared buffer.
+std::vector<SwitchBench::Action> RandomLinkChanges(Rng& rng, std::vector<int64_t>& occupied) {
   std::vector<SwitchBench::Action> actions;
   Time at{};
   for (int i = 0; i < 40; ++i) {
@@ -450,7 +451,9 @@ std::vector<SwitchBench::Action> RandomLinkChanges(Rng& rng) {
     const PortIndex port = static_cast<PortIndex>(rng.Below(3));
     const BitRate rate{1'000'000'000 * static_cast<int64_t>(1 + rng.Below(12))};
     const uint32_t what = rng.Below(3);
-    actions.emplace_back(at, [port, rate, what](Switch& node, Time now) {
+    actions.emplace_back(at, [port, rate, what, &occupied](Switch& node, Time now) {
+      // Transmissions that end now still count, as at eager ports.
+      occupied.push_back(node.queued()->BytesInMemory(now - 1_ps));
       if (what == 0 && !node.ports()[port].is_down()) return node.TakeDown(port, now);
       if (what == 1 && node.ports()[port].is_down()) return node.BringUp(port);
       node.SetChannel(port, now, rate, 1_us);
@@ -508,12 +511,15 @@ TEST(SharedMemoryTest, LinksThatChangeDoTheSameToLateAndEagerPorts) {
     SwitchPlan plan = RandomPlan(model, rng);
     const std::vector<Offer> offers =
         RandomTrace({.ports = 3, .pausable = 0b1110, .load = 2, .packets = 300}, rng);
-    const std::vector<SwitchBench::Action> actions = RandomLinkChanges(rng);
+    std::vector<int64_t> occupied;
+    const std::vector<SwitchBench::Action> actions = RandomLinkChanges(rng, occupied);
     SwitchBench late(plan);
     late.Run(offers, actions);
+    const std::vector<int64_t> occupied_late = std::exchange(occupied, {});
     plan.queueing.eager = true;
     SwitchBench eager(plan);
     eager.Run(offers, actions);
+    ASSERT_EQ(occupied_late, occupied);
     for (size_t r = 0; r < kDropReasons; ++r) {
       const DropReason reason = static_cast<DropReason>(r);
       ASSERT_EQ(late.node().drops(reason), eager.node().drops(reason));
@@ -741,6 +747,32 @@ TEST(SharedMemoryTest, ControlIsNeitherChargedNorRefused) {
     EXPECT_EQ(memory.used(), full);
     memory.Release(0, 1, 0, 1'000);
     memory.CheckBooks();
+  }
+}
+
+// A packet of class 0 waits until 2.8 us between two of class 1, which take 0.8 us each.
+TEST(SharedMemoryTest, ControlThatWaitsOccupiesNothing) {
+  for (const bool eager : {false, true}) {
+    SCOPED_TRACE(eager ? "eager" : "late");
+    SwitchPlan plan = EqualPorts(2, {.rate = 10_Gbps, .delay = 1_us, .wire_overhead = 0_B},
+                                 {.classes = 0b11, .queues_control = true, .marking = {}});
+    plan.queueing.memory = {.model = Model::kDynamic, .size = 80'000};
+    plan.queueing.eager = eager;
+    SwitchBench bench(plan);
+    std::vector<int64_t> bytes;
+    std::vector<SwitchBench::Action> samples;
+    for (const Duration at : {2_us, 2'500_ns, 3_us, 4_us}) {
+      samples.emplace_back(Time{} + at, [&](Switch& node, Time now) {
+        bytes.push_back(node.queued()->BytesInMemory(now));
+      });
+    }
+    bench.Run({{Time{} + 2_us, 1, PacketOf(1'000, 1)},
+               {Time{} + 2'100_ns, 1, PacketOf(64, 0)},
+               {Time{} + 2'200_ns, 1, PacketOf(1'000, 1)}},
+              samples);
+    EXPECT_EQ(bytes, (std::vector<int64_t>{0, 2'000, 1'000, 0}));
+    ASSERT_EQ(bench.received(0).size(), 3u);
+    EXPECT_EQ(bench.received(0)[1].arrival, Time{} + 3'800_ns + 51'200_ps);
   }
 }
 
