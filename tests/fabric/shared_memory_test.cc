@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
+#include <array>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -26,6 +26,8 @@ namespace heddle::shared_memory_test {
 using Model = MemorySettings::Model;
 
 // --- Random arrivals and releases ---
+
+constexpr size_t kPorts = 3;
 
 struct Held {
   PortIndex in;
@@ -66,7 +68,7 @@ Rig RandomRig(Model model, Rng& rng) {
                   .mtu = 1'000 + below(500),
                   .lossless = static_cast<uint8_t>(rng.Below(2) == 0 ? 0 : 0b1100),
                   .resume_offset = 1 + below(4'000)};
-  for (size_t p = 0; p < 3; ++p) {
+  for (size_t p = 0; p < kPorts; ++p) {
     rig.ports.push_back({.buffer = 20'000 + below(20'000),
                          .headroom = rig.settings.lossless == 0 ? 0 : 2'000 + below(20'000),
                          .xoff = rng.Below(2) == 0 && model != Model::kPrivate
@@ -112,6 +114,7 @@ class Comparison {
       ASSERT_TRUE(!HasReserves() || published_rule_refuses);
     } else {
       held_.push_back(packet);
+      bytes_[packet.in][packet.out][packet.cls] += packet.bytes;
       tally_.beyond_published += published_rule_refuses ? 1 : 0;
       // Only where the pool holds less than a packet, part of which lies in a reserve.
       ASSERT_TRUE(!published_rule_refuses || free < static_cast<double>(packet.bytes));
@@ -124,6 +127,7 @@ class Comparison {
     std::swap(held_[rng.Below(static_cast<uint32_t>(held_.size()))], held_.back());
     const Held packet = held_.back();
     held_.pop_back();
+    bytes_[packet.in][packet.out][packet.cls] -= packet.bytes;
     memory_.Release(packet.in, packet.out, packet.cls, packet.bytes);
     literal_.Release(packet.in, packet.out, packet.cls, packet.bytes);
     ExpectSameBooks();
@@ -141,27 +145,29 @@ class Comparison {
 
   int64_t QueuedAt(PortIndex out) const {
     int64_t bytes = 0;
-    for (const Held& packet : held_) bytes += packet.out == out ? packet.bytes : 0;
+    for (const auto& from_input : bytes_) {
+      for (const int64_t of_class : from_input[out]) bytes += of_class;
+    }
     return bytes;
   }
 
   int64_t HeldFrom(PortIndex in, size_t cls) const {
     int64_t bytes = 0;
-    for (const Held& packet : held_) {
-      bytes += packet.in == in && packet.cls == cls ? packet.bytes : 0;
-    }
+    for (const auto& to_output : bytes_[in]) bytes += to_output[cls];
     return bytes;
   }
 
   // A copy of the memory lets go of all packets, input by input. Release() stops the program if an
   // input holds less than that, and used() is not zero if one holds more.
   void ExpectEachInputHoldsWhatItSent() const {
-    std::map<std::tuple<PortIndex, PortIndex, size_t>, int64_t> bytes;
-    for (const Held& packet : held_) bytes[{packet.in, packet.out, packet.cls}] += packet.bytes;
     SharedMemory copy = memory_;
-    for (const auto& [key, held] : bytes) {
-      const auto& [in, out, cls] = key;
-      copy.Release(in, out, cls, held);
+    for (PortIndex in = 0; in < kPorts; ++in) {
+      for (PortIndex out = 0; out < kPorts; ++out) {
+        for (size_t cls = 1; cls <= 3; ++cls) {
+          const int64_t held = bytes_[in][out][cls];
+          if (held > 0) copy.Release(in, out, cls, held);
+        }
+      }
     }
     ASSERT_EQ(copy.used(), 0);
     copy.CheckBooks();
@@ -169,12 +175,12 @@ class Comparison {
 
   void ExpectSameBooks() {
     int64_t used = 0;
-    for (const Held& packet : held_) used += packet.bytes;
+    for (PortIndex out = 0; out < kPorts; ++out) used += QueuedAt(out);
     ASSERT_EQ(memory_.used(), used);
     memory_.CheckBooks();
     ExpectEachInputHoldsWhatItSent();
     bool uses_headroom = false;
-    for (PortIndex in = 0; in < rig_.ports.size(); ++in) {
+    for (PortIndex in = 0; in < kPorts; ++in) {
       for (size_t cls = 1; cls <= 3; ++cls) {
         ASSERT_EQ(memory_.headroom_used(in, cls), literal_.hdrm(in, cls));
         ASSERT_EQ(HeldFrom(in, cls), literal_.ingress(in, cls) + literal_.hdrm(in, cls));
@@ -196,6 +202,7 @@ class Comparison {
   SharedMemory memory_;
   LiteralMemory literal_;
   std::vector<Held> held_;
+  std::array<std::array<std::array<int64_t, 4>, kPorts>, kPorts> bytes_ = {};  // By in, out, class.
   Tally& tally_;
 };
 
@@ -408,7 +415,7 @@ SwitchPlan RandomPlan(Model model, Rng& rng) {
                          .scan_all = rng.Below(2) == 0};
   plan.queues = {.classes = 0b1111, .scheduler = Scheduler::kRoundRobin, .marking = {}};
   plan.queues.queues_control = rng.Below(4) != 0;
-  for (size_t p = 0; p < 3; ++p) {
+  for (size_t p = 0; p < kPorts; ++p) {
     plan.ports.push_back({.rate = p == 2 ? 7_Gbps : 10_Gbps, .delay = 1_us, .wire_overhead = 20_B});
   }
   if (rng.Below(2) == 0) LetPausesExpire(plan.queueing.pause, rng);
@@ -420,7 +427,7 @@ void ExpectSame(SwitchBench& bench, EventSwitch& reference) {
     ASSERT_EQ(bench.node().drops(static_cast<DropReason>(r)), reference.drops[r]);
   }
   ASSERT_EQ(bench.node().queued()->frames_sent(), reference.frames_sent);
-  for (PortIndex p = 0; p < 3; ++p) {
+  for (PortIndex p = 0; p < kPorts; ++p) {
     const std::vector<EventPort::Sent>& sent = reference.ports()[p].sent;
     ASSERT_EQ(bench.received(p).size(), sent.size());
     for (size_t i = 0; i < sent.size(); ++i) {
@@ -524,7 +531,7 @@ TEST(SharedMemoryTest, LinksThatChangeDoTheSameToLateAndEagerPorts) {
       const DropReason reason = static_cast<DropReason>(r);
       ASSERT_EQ(late.node().drops(reason), eager.node().drops(reason));
     }
-    for (PortIndex p = 0; p < 3; ++p) {
+    for (PortIndex p = 0; p < kPorts; ++p) {
       ASSERT_EQ(SeqsAndArrivals(late.received(p)), SeqsAndArrivals(eager.received(p)));
     }
     EXPECT_EQ(late.node().queued()->frames_sent(), eager.node().queued()->frames_sent());
