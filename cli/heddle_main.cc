@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
@@ -35,6 +34,7 @@
 #include "experiment/checked_folder.h"
 #include "settings/diagnostics.h"
 #include "settings/status.h"
+#include "study/sweep/child.h"
 
 namespace heddle {
 namespace {
@@ -112,8 +112,8 @@ int RunWithPlugins(const std::function<int()>& work) {
   // The process has reported a broken invariant itself.
   if (guarded->returned || exit_code == kExitBrokenInvariant) return exit_code;
   if (exit_code > 128) {
-    fmt::print(stderr, "heddle: signal {} ({}) ended the command; does a plug-in crash?\n",
-               exit_code - 128, strsignal(exit_code - 128));
+    fmt::print(stderr, "heddle: {} ended the command; does a plug-in crash?\n",
+               NameOfSignal(exit_code - 128));
     return exit_code;
   }
   fmt::print(stderr,

@@ -13,7 +13,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -26,6 +25,7 @@
 #include "cli/failures.h"
 #include "cli/program_path.h"
 #include "experiment/checked_folder.h"
+#include "study/sweep/child.h"
 
 namespace heddle {
 namespace {
@@ -234,10 +234,9 @@ int Report(const ReportArguments& arguments) {
     const int signal = exit_code - 128;
     const bool may_lack_memory =
         signal == SIGKILL || signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT;
-    return Fail(exit_code,
-                fmt::format("{} was ended by signal {} ({}) before the report was complete{}",
-                            *python, signal, strsignal(signal),
-                            may_lack_memory ? "; there may be too little memory" : ""));
+    return Fail(exit_code, fmt::format("{} was ended by {} before the report was complete{}",
+                                       *python, NameOfSignal(signal),
+                                       may_lack_memory ? "; there may be too little memory" : ""));
   }
   return exit_code == kExitDone ? outcome.exit_code : exit_code;
 }

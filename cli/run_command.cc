@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -28,6 +27,7 @@
 #include "experiment/run_folder.h"
 #include "experiment/version.h"
 #include "settings/status.h"
+#include "study/sweep/child.h"
 
 namespace heddle {
 namespace {
@@ -202,8 +202,8 @@ int RunWithPlugins(const std::vector<PlannedRun>& runs, const RunArguments& argu
   }
   if (run.exit_code == kExitBrokenInvariant) return run.exit_code;  // The process has reported it.
   if (run.exit_code > 128) {
-    fmt::print(stderr, "heddle: {}: signal {} ({}) ended the run; there are no results\n",
-               NamesOf(runs), run.exit_code - 128, strsignal(run.exit_code - 128));
+    fmt::print(stderr, "heddle: {}: {} ended the run; there are no results\n", NamesOf(runs),
+               NameOfSignal(run.exit_code - 128));
     return run.exit_code;
   }
   fmt::print(stderr,

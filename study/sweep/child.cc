@@ -64,6 +64,10 @@ void PrepareChild(pid_t parent, int errors) {
 
 }  // namespace
 
+std::string NameOfSignal(int signal) {
+  return fmt::format("signal {} ({})", signal, strsignal(signal));
+}
+
 absl::StatusOr<std::unique_ptr<Child>> Child::Start(
     const std::function<int(const Inside&)>& function) {
   std::array<int, 2> ends{};

@@ -14,6 +14,9 @@
 
 namespace heddle {
 
+// "signal 11 (Segmentation fault)", for a process that a signal has ended.
+std::string NameOfSignal(int signal);
+
 class Child {
  public:
   // The calls that a child's function may use.
@@ -43,11 +46,10 @@ class Child {
   bool exited() const;    // False if a signal killed it.
   int exit_code() const;  // Valid if it exited.
   int signal() const;     // Valid if a signal killed it.
-  bool returned()
-      const;  // True if its function returned; code that it calls may also end the process.
-  const std::string& printed() const {
-    return printed_;
-  }  // The child's output; only the end if it was long.
+  // True if its function returned. Code that it calls may also end the process.
+  bool returned() const;
+  // The child's output; only the end if it was long.
+  const std::string& printed() const { return printed_; }
 
  private:
   struct Shared;

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -198,7 +197,7 @@ class Runner {
   void Failed(size_t point, const Child& child) {
     std::string status = fmt::format("exit code {}", child.exit_code());
     if (!child.exited()) {
-      status = fmt::format("signal {} ({})", child.signal(), strsignal(child.signal()));
+      status = NameOfSignal(child.signal());
     }
     std::string message = child.printed();
     if (!child.exited() && child.signal() == SIGKILL && message.empty()) {
