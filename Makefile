@@ -16,8 +16,9 @@ help:
 setup:
 	@scripts/setup
 
+# With the tests and benchmarks.
 build: setup
-	@cmake --preset release >build-configure.log 2>&1 || (cat build-configure.log; exit 1)
+	@cmake --preset release -DBUILD_TESTING=ON -DHEDDLE_BENCH=ON >build-configure.log 2>&1 || (cat build-configure.log; exit 1)
 	@rm -f build-configure.log
 	cmake --build --preset release --parallel $(JOBS)
 
@@ -28,10 +29,7 @@ run: setup
 	@cp build/release/share/experiment.schema.json .
 	build/release/heddle run configs/quickstart.yaml --out $(OUT) --force
 
-test: setup
-	@cmake --preset release -DBUILD_TESTING=ON -DHEDDLE_BENCH=ON >build-configure.log 2>&1 || (cat build-configure.log; exit 1)
-	@rm -f build-configure.log
-	cmake --build --preset release --parallel $(JOBS)
+test: build
 	ctest --preset release --parallel $(JOBS)
 
 bench: test
