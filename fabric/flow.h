@@ -84,9 +84,9 @@ struct ReceiverRecord {
 };
 
 struct FlowRecord {
+  ReceiverRecord receiver;
   FlowSpec spec;
   SenderRecord sender;
-  ReceiverRecord receiver;
 };
 
 // Receives finished flows. Each thread has one log, which the nodes of that thread call.

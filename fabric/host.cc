@@ -105,7 +105,7 @@ void Host::ReportDrop(const Packet& packet, Time now) {
 void Host::PrefetchParts(Time end) {
   arrivals_.Prefetch(end);
   PrefetchLines<8>(nics_.begin());
-  PrefetchLines<6>(transport_.get());
+  PrefetchLines<8>(transport_.get());
 }
 
 void Host::PrefetchFlows(Time end) const {

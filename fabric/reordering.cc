@@ -17,7 +17,8 @@ constexpr int32_t kMaxDegree = 64;
 void ReorderingTracker::Reset() {
   next_expected_ = 0;
   arrivals_ = 0;
-  recent_.clear();
+  run_ = Run{};
+  earlier_runs_.clear();
   holes_.clear();
   forgotten_until_ = Time{};
   forget_at_ = kFewHoles;
@@ -73,20 +74,23 @@ Reordered ReorderingTracker::FillHole(uint32_t number, int64_t index, Time now) 
 }
 
 int32_t ReorderingTracker::DegreeOf(uint32_t number) const {
-  int64_t degree = 0;
-  for (size_t i = recent_.size(); i-- > 0 && recent_[i].first > number && degree < kMaxDegree;) {
-    degree += recent_[i].count;
+  if (run_.first <= number) return 0;
+  int64_t degree = run_.count;
+  const Ring<Run>& runs = earlier_runs_;
+  for (size_t i = runs.size(); i-- > 0 && runs[i].first > number && degree < kMaxDegree;) {
+    degree += runs[i].count;
   }
   return static_cast<int32_t>(std::min<int64_t>(degree, kMaxDegree));
 }
 
 void ReorderingTracker::Remember(uint32_t number) {
-  if (!recent_.empty() && recent_.back().end() == number) {
-    ++recent_.back().count;
+  if (run_.end() == number) {
+    ++run_.count;
     return;
   }
-  if (recent_.size() == kMaxDegree) recent_.pop_front();
-  recent_.push_back({number, 1});
+  if (earlier_runs_.size() == kMaxDegree - 1) earlier_runs_.pop_front();
+  if (run_.count > 0) earlier_runs_.push_back(run_);
+  run_ = {number, 1};
 }
 
 void ReorderingStats::Add(const Reordered& packet) {

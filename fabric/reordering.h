@@ -33,23 +33,23 @@ class ReorderingTracker {
   // came in order.
   std::optional<Reordered> OnArrival(uint32_t number, Time now) {
     const int64_t index = arrivals_++;
-    if (number == next_expected_ && !recent_.empty() && recent_.back().end() == number) [[likely]] {
+    if (number == next_expected_ && number == run_.end()) [[likely]] {
       ++next_expected_;
-      ++recent_.back().count;
+      ++run_.count;
       return std::nullopt;
     }
     return OnIrregularArrival(number, index, now);
   }
 
   size_t memory_bytes() const {
-    return recent_.capacity() * sizeof(Run) + holes_.capacity() * sizeof(Hole);
+    return earlier_runs_.capacity() * sizeof(Run) + holes_.capacity() * sizeof(Hole);
   }
 
  private:
   // Consecutive arrivals with consecutive numbers.
   struct Run {
-    uint32_t first;
-    uint32_t count;
+    uint32_t first = 0;
+    uint32_t count = 0;
     uint32_t end() const { return first + count; }
   };
   // Numbers [first, end) have not arrived, but a later one has: as arrival `index`, at time `at`.
@@ -66,12 +66,15 @@ class ReorderingTracker {
   int32_t DegreeOf(uint32_t number) const;
   void Remember(uint32_t number);
 
-  uint32_t next_expected_ = 0;
-  int64_t arrivals_ = 0;
-  Ring<Run> recent_;         // The last arrivals, 64 runs of them.
+  Ring<Run> earlier_runs_;   // Before run_, at most 63.
   std::vector<Hole> holes_;  // Ascending.
   size_t forget_at_ = 64;    // ForgetHoles() looks for old holes from this many on.
   Time forgotten_until_;     // When the newest hole removed from holes_ opened.
+
+  // Touched by every packet. ReceiverLog's members of this kind follow.
+  uint32_t next_expected_ = 0;
+  Run run_;  // The last arrivals.
+  int64_t arrivals_ = 0;
 };
 
 // The reordered packets of many flows.

@@ -29,9 +29,9 @@ namespace heddle {
 // ended.
 template <class Half>
 struct Halves {
+  FlowTable table;
   std::deque<Half> slots;  // Stays in place while it grows.
   std::vector<uint32_t> free;
-  FlowTable table;
 
   uint32_t Take(FlowId flow) {
     if (free.empty()) {
@@ -179,7 +179,7 @@ class Endpoints : public Transport, private Resequencer::Sink {
   void CollectUnfinishedSenders(std::vector<FlowRecord>& records) final {
     for (Sender& sender : senders_.slots) {
       if (senders_.Find(sender.id()) != &sender) continue;
-      records.push_back({sender.spec(), sender.Settle(kNever), ReceiverRecord{}});
+      records.push_back({.receiver = {}, .spec = sender.spec(), .sender = sender.Settle(kNever)});
     }
   }
 

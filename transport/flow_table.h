@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // FlowTable finds the slot of a flow at this host by its id. It uses open addressing with linear
-// probing, sized for the flows alive. It is only for finding; its order never reaches a result.
+// probing, sized for the flows alive. Up to four flows are in the table itself, as most hosts have
+// no more, so their entries come with the object. It is only for finding; its order never reaches a
+// result.
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "core/packet.h"
@@ -15,6 +20,10 @@ namespace heddle {
 class FlowTable {
  public:
   static constexpr uint32_t kAbsent = ~uint32_t{0};
+
+  FlowTable() = default;
+  FlowTable(const FlowTable&) = delete;
+  FlowTable& operator=(const FlowTable&) = delete;
 
   // Returns the slot of `flow`, kAbsent if it is not here.
   uint32_t Find(FlowId flow) const {
@@ -27,7 +36,7 @@ class FlowTable {
 
   // `flow` must not be in the table.
   void Insert(FlowId flow, uint32_t slot) {
-    if (++size_ * 2 > entries_.size()) Grow();
+    if (++size_ * 2 > mask_ + 1) Grow();
     size_t i = Home(flow);
     while (entries_[i].slot != kAbsent) i = (i + 1) & mask_;
     entries_[i] = {flow, slot};
@@ -50,7 +59,7 @@ class FlowTable {
   }
 
   size_t size() const { return size_; }
-  size_t memory_bytes() const { return entries_.capacity() * sizeof(Entry); }
+  size_t memory_bytes() const { return many_.capacity() * sizeof(Entry); }
 
  private:
   struct Entry {
@@ -62,9 +71,10 @@ class FlowTable {
   size_t Home(FlowId flow) const { return (flow * uint64_t{0x9e3779b97f4a7c15}) >> shift_; }
 
   void Grow() {
-    std::vector<Entry> old = std::move(entries_);
-    entries_.assign(old.size() * 2, Entry{});
-    mask_ = entries_.size() - 1;
+    std::vector<Entry> grown((mask_ + 1) * 2);
+    std::span<const Entry> old(entries_, mask_ + 1);
+    entries_ = grown.data();
+    mask_ = grown.size() - 1;
     --shift_;
     for (const Entry& entry : old) {
       if (entry.slot == kAbsent) continue;
@@ -72,12 +82,15 @@ class FlowTable {
       while (entries_[i].slot != kAbsent) i = (i + 1) & mask_;
       entries_[i] = entry;
     }
+    many_ = std::move(grown);
   }
 
-  std::vector<Entry> entries_ = std::vector<Entry>(8);
+  Entry* entries_ = few_.data();
   size_t mask_ = 7;
   int shift_ = 61;
   size_t size_ = 0;
+  std::array<Entry, 8> few_;
+  std::vector<Entry> many_;
 };
 
 }  // namespace heddle

@@ -9,7 +9,7 @@ namespace heddle {
 
 void ReceiverLog::Open(const FlowSpec& spec, Host& host) {
   host_ = &host;
-  record_ = FlowRecord{spec, SenderRecord{}, ReceiverRecord{}};
+  record_ = FlowRecord{.receiver = {}, .spec = spec, .sender = {}};
   highest_ = 0;
   path_ = kNone;
   std::ranges::fill(paths_seen_, 0);

@@ -63,11 +63,13 @@ class ReceiverLog {
 
   static constexpr uint32_t kNone = ~0u;
 
-  uint32_t highest_ = 0;              // One past the highest segment seen.
-  uint32_t path_ = kNone;             // Path of the last packet that none overtook.
   std::vector<uint64_t> paths_seen_;  // Bit p of all words: a packet came over path p.
+  // What every packet touches lies together: the end of the tracker, and the beginning of the
+  // record.
   ReorderingTracker tracker_;
   Host* host_ = nullptr;
+  uint32_t highest_ = 0;   // One past the highest segment seen.
+  uint32_t path_ = kNone;  // Path of the last packet that none overtook.
   FlowRecord record_;
 };
 

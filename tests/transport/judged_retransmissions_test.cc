@@ -92,7 +92,8 @@ void ExpectJudgedAsByAnOracle(const Case& c) {
     lab.AddFlow(0, 1, 1'000'000);
     lab.Run();
     ASSERT_TRUE(lab.finished());
-    const auto& [spec, sender, receiver] = lab.Record(0);
+    const SenderRecord& sender = lab.Record(0).sender;
+    const ReceiverRecord& receiver = lab.Record(0).receiver;
     EXPECT_EQ(sender.retransmissions_loss, oracle.loss);
     EXPECT_EQ(sender.retransmissions_spurious, oracle.spurious);
     EXPECT_EQ(sender.retransmissions, oracle.loss + oracle.spurious);

@@ -12,7 +12,7 @@ namespace heddle {
 void MptcpReceiver::Open(const FlowSpec& spec, Host& host, const MptcpShared& shared) {
   host_ = &host;
   shared_ = &shared;
-  record_ = FlowRecord{spec, SenderRecord{}, ReceiverRecord{}};
+  record_ = FlowRecord{.receiver = {}, .spec = spec, .sender = {}};
   const int64_t mss = shared.tcp.sizes.mss;
   segments_ = static_cast<uint32_t>((spec.size + mss - 1) / mss);
   next_ = 0;

@@ -18,6 +18,7 @@ void TcpReceiver::Open(const FlowSpec& spec, Host& host, const TcpShared& shared
   segments_ = static_cast<uint32_t>((spec.size + shared.sizes.mss - 1) / shared.sizes.mss);
   next_ = 0;
   tuple_hash_ = TupleHash(spec.dst, spec.src, spec.dport, spec.sport);
+  nic_ = spec.dst_nic;
   ahead_.Reset(0);
   bytes_ahead_ = 0;
   reported_count_ = 0;
@@ -123,7 +124,7 @@ void TcpReceiver::OnTimer() {
 // Acknowledges all that has arrived; `data` is the packet that gave rise to it.
 void TcpReceiver::SendAck(const Packet& data, uint8_t flags) {
   unanswered_ = 0;
-  Packet& ack = host_->ControlSlot({data.src, tuple_hash_, record().spec.dst_nic});
+  Packet& ack = host_->ControlSlot({data.src, tuple_hash_, nic_});
   ack.kind = PacketKind::kAck;
   ack.sent = data.sent;
   ack.flow = data.flow;
@@ -156,7 +157,7 @@ void TcpReceiver::FillSackBlocks(Packet& ack) const {
 
 // Answers every SYN, even one that was sent again.
 void TcpReceiver::OnSyn(const Packet& syn) {
-  Packet& answer = host_->ControlSlot({syn.src, tuple_hash_, record().spec.dst_nic});
+  Packet& answer = host_->ControlSlot({syn.src, tuple_hash_, nic_});
   answer.kind = PacketKind::kSynAck;
   answer.sent = syn.sent;
   answer.flow = syn.flow;

@@ -57,18 +57,21 @@ class TcpReceiver {
   void SendAck(const Packet& data, uint8_t flags);
   void FillSackBlocks(Packet& ack) const;
 
-  uint32_t next_ = 0;  // The next segment expected.
-  uint32_t segments_ = 0;
-  uint32_t tuple_hash_ = 0;  // The hash of the ACKs.
-  SegmentSet ahead_;         // Segments beyond a hole.
+  Packet last_data_;  // The packet that a delayed ACK answers.
+  Time ack_deadline_;
   int64_t bytes_ahead_ = 0;
   std::array<uint32_t, 3> reported_{};  // One segment of each block to report, the latest first.
   uint32_t reported_count_ = 0;
-  bool echo_ = false;       // The next ACK echoes an ECN mark.
-  bool ack_armed_ = false;  // The host holds a timer for ack_deadline_.
-  int64_t unanswered_ = 0;  // In-order packets since the last ACK.
-  Time ack_deadline_;
-  Packet last_data_;  // The packet that a delayed ACK answers.
+
+  // Touched by every packet.
+  SegmentSet ahead_;   // Segments beyond a hole.
+  uint32_t next_ = 0;  // The next segment expected.
+  uint32_t segments_ = 0;
+  uint32_t tuple_hash_ = 0;  // The hash of the ACKs,
+  uint8_t nic_ = kAnyNic;    // and the NIC that they leave through.
+  bool echo_ = false;        // The next ACK echoes an ECN mark.
+  bool ack_armed_ = false;   // The host holds a timer for ack_deadline_.
+  int64_t unanswered_ = 0;   // In-order packets since the last ACK.
   Host* host_ = nullptr;
   const TcpShared* shared_ = nullptr;
   const uint32_t* data_next_ = nullptr;  // Null: the flow is no subflow.

@@ -235,13 +235,13 @@ class TcpSender {
   uint32_t timed_out_first_ = 0;
   Host* host_ = nullptr;
   const TcpShared* shared_ = nullptr;
-  SubflowSource* source_ = nullptr;  // Null: the flow is no subflow.
+  SubflowSource* source_ = nullptr;       // Null: the flow is no subflow.
+  std::unique_ptr<TcpExtensions> extra_;  // Null if no option needs it.
   HostFlow flow_;
   FlowSpec spec_;
   SenderRecord record_;
   BlockedTime blocked_;
   RetransmissionJudge judge_;
-  std::unique_ptr<TcpExtensions> extra_;  // Null if no option needs it.
 };
 
 }  // namespace heddle
