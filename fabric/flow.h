@@ -84,7 +84,7 @@ struct ReceiverRecord {
 };
 
 struct FlowRecord {
-  ReceiverRecord receiver;
+  ReceiverRecord receiver;  // First: every packet that arrives touches it, see ReceiverLog.
   FlowSpec spec;
   SenderRecord sender;
 };

@@ -71,9 +71,9 @@ class ReorderingTracker {
   size_t forget_at_ = 64;    // ForgetHoles() looks for old holes from this many on.
   Time forgotten_until_;     // When the newest hole removed from holes_ opened.
 
-  // Touched by every packet. ReceiverLog's members of this kind follow.
+  // Touched by every packet. Last, as ReceiverLog's members that every packet touches come behind.
   uint32_t next_expected_ = 0;
-  Run run_;  // The last arrivals.
+  Run run_;  // The latest arrivals; empty before the first.
   int64_t arrivals_ = 0;
 };
 

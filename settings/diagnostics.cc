@@ -133,7 +133,7 @@ const std::string* Nearest(std::string_view name, const std::vector<std::string>
   size_t least = std::min<size_t>(3, name.size() / 2 + 1);  // Further words are no misspelling.
   for (const std::string& candidate : known) {
     // The difference in length is a lower bound, and spares most candidates.
-    const auto [shorter, longer] = std::minmax(name.size(), candidate.size());
+    const auto [shorter, longer] = std::minmax({name.size(), candidate.size()});
     if (longer - shorter >= least) continue;
     const size_t distance = EditDistance(name, candidate);
     if (distance >= least) continue;

@@ -29,7 +29,7 @@ namespace heddle {
 // ended.
 template <class Half>
 struct Halves {
-  FlowTable table;
+  FlowTable table;         // First, so that Host::PrefetchParts() reaches it.
   std::deque<Half> slots;  // Stays in place while it grows.
   std::vector<uint32_t> free;
 

@@ -85,12 +85,12 @@ class FlowTable {
     many_ = std::move(grown);
   }
 
+  std::array<Entry, 8> few_;
+  std::vector<Entry> many_;
   Entry* entries_ = few_.data();
   size_t mask_ = 7;
   int shift_ = 61;
   size_t size_ = 0;
-  std::array<Entry, 8> few_;
-  std::vector<Entry> many_;
 };
 
 }  // namespace heddle
