@@ -135,20 +135,18 @@ TEST(TransportMemoryTest, OfBackgroundSources) {
   engine.Place(1);
   Udp udp(host);
   host.SetBackground(&udp, 5);
-  const size_t table = 8 * 8;
-  EXPECT_EQ(udp.memory_bytes(), sizeof(Udp) + table);
+  EXPECT_EQ(udp.memory_bytes(), sizeof(Udp));
   EXPECT_EQ(udp.wire_sent(), 0);
   EXPECT_EQ(udp.wire_received(), 0);
   std::vector<UdpSource> sources;
   for (uint32_t id = 0; id < 7; ++id) sources.push_back(Datagrams(id, 0, 1, 1_Gbps));
   for (uint32_t id = 0; id < 3; ++id) udp.Expect(sources[id]);
-  EXPECT_EQ(udp.memory_bytes(), sizeof(Udp) + table + 4 * sizeof(ReceiverPlace));
+  EXPECT_EQ(udp.memory_bytes(), sizeof(Udp) + 4 * sizeof(ReceiverPlace));
   for (uint32_t id = 3; id < 5; ++id) udp.Send(sources[id]);
-  EXPECT_EQ(udp.memory_bytes(),
-            sizeof(Udp) + table + 4 * sizeof(ReceiverPlace) + 2 * sizeof(SenderPlace));
+  EXPECT_EQ(udp.memory_bytes(), sizeof(Udp) + 4 * sizeof(ReceiverPlace) + 2 * sizeof(SenderPlace));
   for (uint32_t id = 5; id < 7; ++id) udp.Expect(sources[id]);
   EXPECT_EQ(udp.memory_bytes(),
-            sizeof(Udp) + 2 * table + 8 * sizeof(ReceiverPlace) + 2 * sizeof(SenderPlace));
+            sizeof(Udp) + 16 * 8 + 8 * sizeof(ReceiverPlace) + 2 * sizeof(SenderPlace));
 }
 
 // --- Ports ---
