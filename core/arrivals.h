@@ -62,11 +62,12 @@ class Arrivals {
   template <class Visit>
   void TakeBefore(Time end, const Visit& visit) {
     const int64_t bound = next_.Bound(end);
-    while (next_.Best() < bound) {
-      const size_t port = next_.EntryOf(next_.Best());
-      const Time at = next_.TimeOf(next_.Best());
+    int64_t best = next_.Best();
+    while (best < bound) {
+      const size_t port = next_.EntryOf(best);
+      const Time at = next_.TimeOf(best);
       WireHead& head = heads_[port];
-      next_.Set(port, head.ReadSecondArrival());
+      best = next_.Set(port, head.ReadSecondArrival());
       const bool goes_on = visit(head.Front(), static_cast<PortIndex>(port), at);
       head.Drop();
       if (!goes_on) return;

@@ -48,15 +48,18 @@ class Tournament {
 
   bool HasBefore(size_t entry, Time end) const { return KeyOf(entry) < Bound(end); }
 
-  void Set(size_t entry, Time at) {
+  // Returns what Best() returns then.
+  int64_t Set(size_t entry, Time at) {
     int64_t key = at == kNever ? kNone : at.ps << bits_ | static_cast<int64_t>(entry);
+    int64_t* const tree = tree_.data();
     size_t i = static_cast<size_t>(leaves_) + entry;
-    tree_[i] = key;
+    tree[i] = key;
     while (i > 1) {
-      key = std::min(key, tree_[i ^ 1]);
+      key = std::min(key, tree[i ^ 1]);
       i >>= 1;
-      tree_[i] = key;
+      tree[i] = key;
     }
+    return key;
   }
 
  private:

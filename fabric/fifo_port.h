@@ -60,18 +60,23 @@ class alignas(64) FifoPort {
   [[gnu::always_inline]] bool Send(const Packet& packet, uint16_t path_part, Time now,
                                    const Window& window) {
     bool mark = false;
-    if (busy_until_ - now > harmless_ || packet.bytes > largest_) [[unlikely]] {
-      NoteSize(packet.bytes);
+    const uint16_t bytes = packet.bytes;
+    if (busy_until_ - now > harmless_ || bytes > largest_) [[unlikely]] {
+      NoteSize(bytes);
       const int64_t backlog = Backlog(now) + SizeOf(packet);
       if (backlog > buffer_) return Drop();
       mark = backlog > mark_above_;
     }
+    // Read before the copy, which would have to be complete first.
+    const int64_t payload = PayloadOf(packet);
+    const uint8_t hops = static_cast<uint8_t>(packet.hops + 1);
+    const uint16_t taken = static_cast<uint16_t>(packet.taken + path_part);
     Packet& slot = Slot(now);
     slot = packet;
-    slot.hops = static_cast<uint8_t>(packet.hops + 1);
-    slot.taken = static_cast<uint16_t>(packet.taken + path_part);
+    slot.hops = hops;
+    slot.taken = taken;
     if (mark) Mark(slot);
-    Transmit(slot, now, window);
+    Transmit(slot, bytes, payload, now, window);
     return true;
   }
 
@@ -94,7 +99,11 @@ class alignas(64) FifoPort {
 
   // For queues in front of this port, which fill in Slot() when the link is up.
   [[gnu::always_inline]] void Transmit(Packet& slot, Time now, const Window& window) {
-    const int64_t wire_bytes = slot.bytes + wire_overhead_;
+    Transmit(slot, slot.bytes, PayloadOf(slot), now, window);
+  }
+  [[gnu::always_inline]] void Transmit(Packet& slot, int64_t bytes, int64_t payload, Time now,
+                                       const Window& window) {
+    const int64_t wire_bytes = bytes + wire_overhead_;
     const Duration tx = ps_per_byte_ != 0 ? Duration{wire_bytes * ps_per_byte_}
                                           : TransmissionTime(wire_bytes, busy_until_ <= now);
     const Time departure = std::max(busy_until_, now) + tx;
@@ -106,7 +115,7 @@ class alignas(64) FifoPort {
     busy_until_ = departure;
     slot.arrival = arrival;
     wire_bytes_ += wire_bytes;
-    payload_bytes_ += PayloadOf(slot);
+    payload_bytes_ += payload;
     wire_.Commit(arrival, previous_arrival, window.Horizon(wire_));
   }
 
