@@ -97,6 +97,12 @@ class alignas(64) FifoPort {
     return true;
   }
 
+  // Without a branch, which would be mispredicted: data packets and ACKs follow no pattern.
+  static int64_t PayloadOf(const Packet& packet) {
+    const uint32_t is_data = packet.kind == PacketKind::kData ? 1 : 0;
+    return packet.data.payload & (0 - is_data);
+  }
+
   // For queues in front of this port, which fill in Slot() when the link is up.
   [[gnu::always_inline]] void Transmit(Packet& slot, Time now, const Window& window) {
     Transmit(slot, slot.bytes, PayloadOf(slot), now, window);
@@ -206,12 +212,6 @@ class alignas(64) FifoPort {
   size_t memory_bytes() const { return sizeof(*this) + late_.capacity() * sizeof(Departure); }
 
  private:
-  // Without a branch, which would be mispredicted: data packets and ACKs follow no pattern.
-  static int64_t PayloadOf(const Packet& packet) {
-    const uint32_t is_data = packet.kind == PacketKind::kData ? 1 : 0;
-    return packet.data.payload & (0 - is_data);
-  }
-
   // A packet of `bytes` is to be sent, perhaps the largest so far.
   void NoteSize(uint16_t bytes) {
     if (bytes <= largest_) return;

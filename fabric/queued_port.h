@@ -247,21 +247,24 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   const size_t cls = Pick();
   ClassQueue& queue = QueueOf(cls);
   Packet& slot = out_->Slot(start);
-  slot = queue.packets.front();
-  const int64_t size = SizeIn(cls, slot);
+  const Packet& packet = queue.packets.front();  // Read before the copy, as in FifoPort::Send().
+  const int64_t size = SizeIn(cls, packet);
+  const uint16_t bytes = packet.bytes;
+  const int64_t payload = FifoPort::PayloadOf(packet);
   in_service_ = {
-      .size = size, .bytes = slot.bytes, .in = InputOf(slot), .cls = static_cast<uint8_t>(cls)};
+      .size = size, .bytes = bytes, .in = InputOf(packet), .cls = static_cast<uint8_t>(cls)};
+  queue.size -= SizeOf(packet);
+  waiting_wire_bytes_ -= out_->WireBytesOf(packet);
+  slot = packet;
   queue.packets.pop_front();
-  queue.size -= SizeOf(slot);
   ++queue.started;
   size_ -= size;
   --waiting_;
-  waiting_wire_bytes_ -= out_->WireBytesOf(slot);
   if (queue.packets.empty()) backlogged_ &= ~(1u << cls);
   if (MarksAt(true, cls, settings_.marking.LengthAtDequeue(queue.size, size))) out_->Mark(slot);
   // The packet counts as handed over when the port last had a choice. So the transmissions of a
   // busy period follow each other without a gap.
-  out_->Transmit(slot, wants_since_, window);
+  out_->Transmit(slot, bytes, payload, wants_since_, window);
   if (settings_.telemetry) SendTelemetry(queue, slot, start);
   in_service_.end = out_->busy_until();
   wants_since_ = start;
@@ -274,10 +277,14 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   const size_t cls = packet.priority;
   ClassQueue& queue = QueueOf(cls);
   const int64_t size = SizeOf(packet);
+  const uint16_t bytes = packet.bytes;
+  const int64_t payload = FifoPort::PayloadOf(packet);
+  const uint8_t hops = static_cast<uint8_t>(packet.hops + 1);
+  const uint16_t taken = static_cast<uint16_t>(packet.taken + path_part);
   Packet& slot = out_->Slot(now);
   slot = packet;
-  slot.hops = static_cast<uint8_t>(packet.hops + 1);
-  slot.taken = static_cast<uint16_t>(packet.taken + path_part);
+  slot.hops = hops;
+  slot.taken = taken;
   const Marking& marking = settings_.marking;
   const int64_t length = marking.at_dequeue ? marking.LengthAtDequeue(0, size) : size;
   if (marking.Marks(length, rng_)) out_->Mark(slot);
@@ -285,10 +292,10 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   queue.deficit = 0;
   turn_ = cls;
   wants_since_ = now;
-  out_->Transmit(slot, now, window);
+  out_->Transmit(slot, bytes, payload, now, window);
   in_service_ = {.end = out_->busy_until(),
                  .size = size,
-                 .bytes = slot.bytes,
+                 .bytes = bytes,
                  .in = in,
                  .cls = static_cast<uint8_t>(cls)};
   return slot;
