@@ -2,6 +2,8 @@
 
 #include "core/engine.h"
 
+#include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <thread>
 #include <tuple>
@@ -14,6 +16,10 @@ namespace {
 
 // If fewer nodes than this run in a window, the barrier costs more than the work.
 constexpr int64_t kSparseVisits = 32;
+
+// How often the threads' work is compared, and which difference is left as it is.
+constexpr int kWindowsToBalance = 128;
+constexpr double kBalanced = 0.06;  // Of the busiest thread's time.
 
 // Where groups are placed, so that few wires cross from one shard to another.
 class Placement {
@@ -34,7 +40,7 @@ class Placement {
   // First the groups of several nodes, leaves with their hosts. They are cut into consecutive runs
   // of equal weight, because topologies number neighbours in sequence. Then each other group goes
   // to the shard that it has most wires to, of those that have not reached their share (`limit_`).
-  std::vector<std::vector<Group*>> Place() {
+  std::vector<std::vector<uint32_t>> Place() {
     const auto is_leaf = [](const std::unique_ptr<Group>& group) {
       return group->nodes.size() > 1;
     };
@@ -69,7 +75,7 @@ class Placement {
   void Put(uint32_t g, size_t shard) {
     shard_of_[g] = shard;
     load_[shard] += groups_[g]->weight;
-    parts_[shard].push_back(groups_[g].get());
+    parts_[shard].push_back(g);
   }
 
   // The shard with the most wires to `g` among those that have room for it; of several, the one
@@ -95,7 +101,7 @@ class Placement {
   std::vector<size_t> shard_of_;
   std::vector<int64_t> load_;
   int64_t limit_ = 0;
-  std::vector<std::vector<Group*>> parts_;
+  std::vector<std::vector<uint32_t>> parts_;
 };
 
 }  // namespace
@@ -107,6 +113,7 @@ Engine::GroupId Engine::AddGroup() {
 
 void Engine::Add(Node& node, GroupId group) {
   node.group_ = group;
+  node.index_in_group_ = static_cast<uint32_t>(groups_[group]->nodes.size());
   groups_[group]->nodes.push_back(&node);
 }
 
@@ -129,9 +136,10 @@ void Engine::Place(int threads) {
   for (const Link& link : links_) {
     placement.Connect(link.from->group_, link.wire->consumer_->group_);
   }
-  uint32_t index = 0;
-  for (std::vector<Group*>& part : placement.Place()) {
-    shards_.push_back(std::make_unique<Shard>(index++, std::move(part)));
+  for (const std::unique_ptr<Group>& group : groups_) group->due.Resize(group->nodes.size());
+  for (const std::vector<uint32_t>& part : placement.Place()) {
+    shards_.push_back(std::make_unique<Shard>(static_cast<uint32_t>(shards_.size()), groups_));
+    for (const uint32_t g : part) shards_.back()->Take(g);
   }
   for (const std::unique_ptr<Shard>& from : shards_) {
     for (const std::unique_ptr<Shard>& to : shards_) {
@@ -139,14 +147,26 @@ void Engine::Place(int threads) {
       to->inboxes_.push_back(from->outboxes_.back().get());
     }
   }
-  for (const Link& link : links_) {
-    Shard& from = *link.from->shard_;
-    const Shard& to = *link.wire->consumer_->shard_;
-    if (&from == &to) continue;
-    link.wire->outbox_ = &from.OutboxTo(to);
-    link.wire->consumer_->wire_head(link.wire->in_port_).known_ = 0;
+  links_of_group_.resize(shards > 1 ? groups_.size() : 0);
+  for (uint32_t i = 0; i < links_.size() && shards > 1; ++i) {
+    Route(links_[i]);
+    const uint32_t from = links_[i].from->group_;
+    const uint32_t to = links_[i].wire->consumer_->group_;
+    links_of_group_[from].push_back(i);
+    if (from != to) links_of_group_[to].push_back(i);
   }
   barrier_ = std::make_unique<Barrier>(static_cast<int>(shards));
+}
+
+// Lets a wire pass packets on as the threads of its ends require.
+void Engine::Route(const Link& link) {
+  WireTail& wire = *link.wire;
+  WireHead& head = wire.consumer_->wire_head(wire.in_port_);
+  Shard& from = *link.from->shard_;
+  const Shard& to = *wire.consumer_->shard_;
+  const bool crosses = &from != &to;
+  wire.outbox_ = crosses ? &from.OutboxTo(to) : nullptr;
+  head.known_ = crosses ? wire.tail_ : WireHead::kByArrival;
 }
 
 void Engine::Insert(TappedNode& tapped) {
@@ -204,7 +224,9 @@ void Engine::Work(Shard& shard) {
     }
     if (done_) return;
     try {
+      const auto start = std::chrono::steady_clock::now();
       shard.Run(window_number_, window_end_);
+      shard.busy += std::chrono::steady_clock::now() - start;
     } catch (...) {
       NoteFailure();  // The other threads are running; all leave at the next barrier.
     }
@@ -226,7 +248,8 @@ void Engine::RunWindowsAlone() {
     const int64_t visits = std::accumulate(
         shards_.begin(), shards_.end(), int64_t{0},
         [](int64_t sum, const std::unique_ptr<Shard>& shard) { return sum + shard->visits(); });
-    if (shards_.size() == 1 || visits >= kSparseVisits) return;
+    if (shards_.size() == 1) return;
+    if (visits >= kSparseVisits) return Balance();
     for (const std::unique_ptr<Shard>& shard : shards_) shard->Run(window_number_, window_end_);
   }
 }
@@ -247,6 +270,67 @@ bool Engine::OpenNextWindow() {
   HEDDLE_CHECK(start < window_end_ && window_end_ <= latest, "a window of [{}, {}) ps", start.ps,
                window_end_.ps);
   return true;
+}
+
+// --- Moving groups from thread to thread ---
+
+// Called when a window has been opened, before it runs. Placement has shared out the wires evenly,
+// but traffic differs. Now and then the busiest thread passes groups on to the one with the least
+// to do. That depends on clocks, and results depend on neither.
+void Engine::Balance() {
+  if (++unbalanced_windows_ < kWindowsToBalance) return;
+  unbalanced_windows_ = 0;
+  const auto [light, heavy] = std::ranges::minmax_element(
+      shards_, {}, [](const std::unique_ptr<Shard>& shard) { return shard->busy; });
+  if ((*heavy)->busy - (*light)->busy > (*heavy)->busy * kBalanced) Relieve(**heavy, **light);
+  for (const std::unique_ptr<Shard>& shard : shards_) shard->busy = {};
+}
+
+// Moves groups worth half the difference, first those that have more wires to `light`. The work of
+// a group is estimated from its wires.
+void Engine::Relieve(Shard& heavy, Shard& light) {
+  int64_t wires = 0;
+  std::vector<std::pair<int64_t, uint32_t>> candidates;  // Wires that would cross, and the group.
+  for (uint32_t g = 0; g < groups_.size(); ++g) {
+    const Group& group = *groups_[g];
+    if (group.nodes.empty() || group.nodes[0]->shard_ != &heavy) continue;
+    wires += group.weight;
+    if (!std::ranges::all_of(group.nodes, &Node::MayMove)) continue;
+    int64_t crossing = 0;
+    for (const uint32_t i : links_of_group_[g]) {
+      for (const Node* end : {links_[i].from, links_[i].wire->consumer_}) {
+        if (end->group_ == g) continue;
+        crossing += (end->shard_ == &heavy ? 1 : 0) - (end->shard_ == &light ? 1 : 0);
+      }
+    }
+    candidates.emplace_back(crossing, g);
+  }
+  std::ranges::sort(candidates);
+  const double share = std::chrono::duration<double>(heavy.busy - light.busy) /
+                       std::chrono::duration<double>(heavy.busy) / 2;
+  double left = share * static_cast<double>(wires);
+  DeliverMail();
+  for (const auto& [crossing, g] : candidates) {
+    const double weight = static_cast<double>(groups_[g]->weight);
+    if (weight > 2 * left) continue;
+    MoveGroup(g, light);
+    left -= weight;
+  }
+}
+
+void Engine::MoveGroup(uint32_t g, Shard& to) {
+  Shard& from = *groups_[g]->nodes[0]->shard_;
+  if (&from == &to) return;
+  from.GiveUp(g);
+  to.Take(g);
+  for (const uint32_t i : links_of_group_[g]) Route(links_[i]);
+}
+
+void Engine::Move(const Node& node, int shard) {
+  const std::vector<Node*>& nodes = groups_[node.group_]->nodes;
+  HEDDLE_CHECK(std::ranges::all_of(nodes, &Node::MayMove), "group {} may not move", node.group_);
+  DeliverMail();
+  MoveGroup(node.group_, *shards_[static_cast<size_t>(shard)]);
 }
 
 void Engine::DeliverMail() {

@@ -93,6 +93,10 @@ class Engine {
   // For the conductor, inside Open: delivers all mail now, before the window opens.
   void DeliverMail();
 
+  // For the conductor, at the end of Open: the group of `node` runs on thread `shard` from now on.
+  // All its nodes may move. Delivers all mail.
+  void Move(const Node& node, int shard);
+
   // --- Work done ---
 
   uint64_t windows() const { return window_number_; }
@@ -106,19 +110,25 @@ class Engine {
     WireTail* wire;
   };
 
+  void Route(const Link& link);
+  void MoveGroup(uint32_t g, Shard& to);
+  void Balance();
+  void Relieve(Shard& heavy, Shard& light);
   bool OpenNextWindow();
   void RunWindowsAlone();
   void Work(Shard& shard);
   void NoteFailure();
 
-  std::vector<std::unique_ptr<Group>> groups_;
+  Groups groups_;
   std::vector<Link> links_;
+  std::vector<std::vector<uint32_t>> links_of_group_;  // Indices in links_; if there are threads.
   std::vector<std::unique_ptr<Shard>> shards_;
   Duration lookahead_{kNever.ps};
 
   // Written between windows by the one thread that runs then.
   Conductor* conductor_ = nullptr;
   uint64_t window_number_ = 0;
+  int unbalanced_windows_ = 0;  // Windows run by all threads since Balance() last compared them.
   Time window_end_;
   Time now_;
   bool done_ = false;

@@ -46,6 +46,10 @@ class Node {
 
   virtual void OnLetter(const Letter& /*letter*/) {}
 
+  // Returns true if the node may run on another thread in each window: nothing that it writes to
+  // belongs to a thread.
+  virtual bool MayMove() const { return false; }
+
   // Called one after the other, shortly before Run() to `end`. Each prefetches what the one before
   // it has made known: this object; its arrivals; the packets that arrive, and ports and other
   // parts; and what the packets are for.
@@ -90,7 +94,7 @@ class Node {
   static constexpr size_t kLines = 8;
 
   Shard* shard_ = nullptr;
-  uint32_t group_ = 0;  // Index among all groups; once placed, among those of the shard.
+  uint32_t group_ = 0;
   uint32_t index_in_group_ = 0;
 };
 

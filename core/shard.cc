@@ -17,19 +17,16 @@ void Node::Post(const Letter& letter, Time due) {
   mail.due = std::min(mail.due, due);
 }
 
-Shard::Shard(uint32_t index, std::vector<Group*> groups)
-    : index_(index), groups_(std::move(groups)) {
-  due_.Resize(groups_.size());
-  for (uint32_t g = 0; g < groups_.size(); ++g) {
-    Group& group = *groups_[g];
-    group.due.Resize(group.nodes.size());
-    due_nodes_.resize(std::max(due_nodes_.size(), group.nodes.size() + 1));  // One is spare.
-    for (uint32_t n = 0; n < group.nodes.size(); ++n) {
-      group.nodes[n]->shard_ = this;
-      group.nodes[n]->group_ = g;
-      group.nodes[n]->index_in_group_ = n;
-    }
-  }
+Shard::Shard(uint32_t index, const Groups& groups) : index_(index), groups_(groups) {
+  due_.Resize(groups.size());
+  size_t most = 0;
+  for (const std::unique_ptr<Group>& group : groups) most = std::max(most, group->nodes.size());
+  due_nodes_.resize(most + 1);  // One is spare.
+}
+
+void Shard::Take(uint32_t g) {
+  for (Node* node : groups_[g]->nodes) node->shard_ = this;
+  due_.Set(g, groups_[g]->due.Min());
 }
 
 void Shard::ReadMail(uint64_t number) {

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,11 +27,19 @@ struct Group {
   int64_t weight = 0;             // Number of in-wires, a measure of the work.
 };
 
+using Groups = std::vector<std::unique_ptr<Group>>;
+
 class Shard {
  public:
-  Shard(uint32_t index, std::vector<Group*> groups);
+  // `groups` are those of all shards.
+  Shard(uint32_t index, const Groups& groups);
 
   uint32_t index() const { return index_; }
+
+  // Between windows: this shard runs group `g` from now on, or does so no longer.
+  void Take(uint32_t g);
+  void GiveUp(uint32_t g) { due_.Set(g, kNever); }
+
   Outbox& OutboxTo(const Shard& other) { return *outboxes_[other.index_]; }
 
   // Runs window `number`: reads the mail of the last window, then runs all nodes due before `end`.
@@ -46,6 +55,9 @@ class Shard {
   int64_t visits() const { return visits_; }
   int64_t total_visits() const { return total_visits_; }
 
+  // The time that Run() has taken on threads of their own, for the engine to compare.
+  std::chrono::nanoseconds busy{0};
+
   void Wake(const Node& node, Time at) {
     if (groups_[node.group_]->due.Lower(node.index_in_group_, at)) due_.Lower(node.group_, at);
   }
@@ -55,7 +67,7 @@ class Shard {
 
   struct DueNode {
     Node* node;
-    uint32_t group;  // Index in `groups_`.
+    uint32_t group;
     uint32_t index;  // In the group.
   };
 
@@ -64,8 +76,8 @@ class Shard {
   void RunGroup(Group& group, Time end);
 
   const uint32_t index_;
-  std::vector<Group*> groups_;
-  DueTree due_;                                    // By index in `groups_`.
+  const Groups& groups_;
+  DueTree due_;                                    // By group; kNever for those of other shards.
   std::vector<std::unique_ptr<Outbox>> outboxes_;  // By receiving shard.
   std::vector<Outbox*> inboxes_;                   // By sending shard.
   // In this window:

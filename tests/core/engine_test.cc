@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <numeric>
@@ -24,11 +25,11 @@ size_t EventsIn(const ToyLog& log) {
 }
 
 // Compares the engine with the reference for each number of threads, and returns the events.
-size_t Compare(const ToyPlan& plan) {
+size_t Compare(const ToyPlan& plan, bool moves = false) {
   const ToyLog expected = RunOnEventQueue(plan);
   for (const int threads : {1, 2, 3, 8}) {
     SCOPED_TRACE(testing::Message() << "seed " << plan.seed << ", " << threads << " threads");
-    const ToyResult result = RunOnEngine(plan, threads);
+    const ToyResult result = RunOnEngine(plan, threads, moves);
     for (size_t n = 0; n < plan.nodes(); ++n) {
       EXPECT_TRUE(result.log[n] == expected[n]) << "node " << n;
     }
@@ -64,6 +65,14 @@ TEST(EngineTest, EqualsAGlobalEventQueueWhenOneGroupHasAllTheWork) {
   ToyPlan plan = RandomToyPlan(301, /*groups=*/4, /*group_size=*/6, 40_ns);
   for (ToyPlan::Shock& shock : plan.shocks) shock.node %= 6;
   Compare(plan);
+}
+
+TEST(EngineTest, EqualsAGlobalEventQueueWhenGroupsMoveFromThreadToThread) {
+  for (uint64_t seed = 401; seed <= 420; ++seed) {
+    Compare(RandomToyPlan(seed, /*groups=*/12, /*group_size=*/1, 60_ns), /*moves=*/true);
+    Compare(RandomToyPlan(seed, /*groups=*/5, /*group_size=*/4, 40_ns), /*moves=*/true);
+  }
+  Compare(RandomToyPlan(421, /*groups=*/24, /*group_size=*/4, 60_ns), /*moves=*/true);
 }
 
 TEST(EngineTest, WindowsFollowEachOtherWithinTheLookaheadAndEndWithTheRun) {
@@ -193,6 +202,55 @@ TEST(EngineTest, PlacesPodsOnThreadsOfTheirOwn) {
   EXPECT_NE(engine.shard_of(cores[0]), engine.shard_of(cores[1]));
 }
 
+// Works for a while in each window, and is due again in the next one.
+class Worker final : public Node {
+ public:
+  Worker(std::chrono::microseconds work, bool may_move) : work_(work), may_move_(may_move) {}
+  void Run(const Window& window) override {
+    const auto end = std::chrono::steady_clock::now() + work_;
+    while (std::chrono::steady_clock::now() < end) continue;
+    due_ = window.end;
+  }
+  Time Due() const override { return due_; }
+  bool MayMove() const override { return may_move_; }
+
+  WireTail wire;
+
+ private:
+  const std::chrono::microseconds work_;
+  const bool may_move_;
+  Time due_;
+};
+
+// The first half of the nodes, on one thread, works longer than the other half.
+TEST(EngineTest, TheBusiestThreadPassesGroupsOn) {
+  for (const bool may_move : {true, false}) {
+    SCOPED_TRACE(may_move);
+    std::deque<Worker> workers;
+    Engine engine;
+    for (int i = 0; i < 40; ++i) {
+      engine.Add(workers.emplace_back(std::chrono::microseconds(i < 20 ? 10 : 1), may_move),
+                 engine.AddGroup());
+    }
+    for (size_t i = 0; i < workers.size(); ++i) {  // Two rings.
+      const size_t next = i % 20 == 19 ? i - 19 : i + 1;
+      engine.Connect(workers[i], workers[i].wire, workers[next], 1_us);
+    }
+    engine.Place(2);
+    std::vector<int> before;
+    for (const Worker& worker : workers) before.push_back(engine.shard_of(worker));
+    UntilConductor conductor(Time{} + 1_us * 400);
+    engine.Run(conductor);
+    int left = 0;
+    int came = 0;
+    for (size_t i = 0; i < workers.size(); ++i) {
+      const bool moved = engine.shard_of(workers[i]) != before[i];
+      (i < 20 ? left : came) += moved ? 1 : 0;
+    }
+    EXPECT_EQ(left > came, may_move) << left << " left, " << came << " came";
+  }
+}
+
 TEST(EngineTest, SkipsWindowsInWhichNobodyHasAnythingDue) {
   for (const int threads : {1, 2}) {
     TwoClerks two(threads);
@@ -276,6 +334,11 @@ TEST(EngineTest, NoWindowIsLongerThanTheLimit) {
 TEST(EngineTest, UsesNoMoreThreadsThanThereAreGroups) {
   EXPECT_EQ(TwoClerks(16).engine.threads(), 2);
   EXPECT_EQ(TwoClerks(0).engine.threads(), 1);
+}
+
+TEST(EngineDeathTest, DoesNotMoveAGroupThatIsTiedToItsThread) {
+  TwoClerks two(2);
+  EXPECT_EXIT(two.engine.Move(two.a, 1), testing::ExitedWithCode(3), "group 0 may not move");
 }
 
 TEST(EngineDeathTest, RefusesALinkWithoutDelay) {

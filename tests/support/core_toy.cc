@@ -178,6 +178,8 @@ class ToyNode final : public Node, private ToyWorld {
  public:
   ToyNode(const ToyPlan& plan, size_t id) : brain_(plan, id) {}
 
+  bool MayMove() const override { return true; }
+
   WireTail& AddOut(Duration least) {
     outs_.push_back(std::make_unique<Out>());
     outs_.back()->least = least;
@@ -251,7 +253,9 @@ class ToyNode final : public Node, private ToyWorld {
 
 class ToyConductor final : public Conductor {
  public:
-  ToyConductor(const ToyPlan& plan, std::deque<ToyNode>& nodes) : plan_(plan), nodes_(nodes) {}
+  // If `mover` is not null, groups move from thread to thread.
+  ToyConductor(const ToyPlan& plan, std::deque<ToyNode>& nodes, Engine* mover)
+      : plan_(plan), nodes_(nodes), mover_(mover), rng_(Rng::Stream(plan.seed, "moves", 0)) {}
 
   Time Next() override { return next_ < plan_.shocks.size() ? plan_.shocks[next_].at : kNever; }
 
@@ -274,6 +278,10 @@ class ToyConductor final : public Conductor {
       }
     }
     spans.emplace_back(start, end);
+    for (uint32_t moves = mover_ == nullptr ? 0 : rng_.Below(3); moves > 0; --moves) {
+      const ToyNode& node = nodes_[rng_.Below(static_cast<uint32_t>(nodes_.size()))];
+      mover_->Move(node, static_cast<int>(rng_.Below(static_cast<uint32_t>(mover_->threads()))));
+    }
     return end;
   }
 
@@ -290,6 +298,8 @@ class ToyConductor final : public Conductor {
  private:
   const ToyPlan& plan_;
   std::deque<ToyNode>& nodes_;
+  Engine* const mover_;
+  Rng rng_;
   size_t next_ = 0;
   bool open_ = false;
 };
@@ -332,7 +342,7 @@ ToyPlan RandomToyPlan(uint64_t seed, size_t groups, size_t group_size, Duration 
 
 ToyLog RunOnEventQueue(const ToyPlan& plan) { return EventQueue(plan).Run(); }
 
-ToyResult RunOnEngine(const ToyPlan& plan, int threads) {
+ToyResult RunOnEngine(const ToyPlan& plan, int threads, bool moves) {
   std::deque<ToyNode> nodes;
   std::vector<Node*> addresses;
   Engine engine;
@@ -347,7 +357,7 @@ ToyResult RunOnEngine(const ToyPlan& plan, int threads) {
                    link.least);
   }
   engine.Place(threads);
-  ToyConductor conductor(plan, nodes);
+  ToyConductor conductor(plan, nodes, moves ? &engine : nullptr);
   ToyResult result;
   result.end = engine.Run(conductor);
   result.threads = engine.threads();

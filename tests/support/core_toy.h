@@ -75,6 +75,7 @@ struct ToyResult {
   Time end;
 };
 
-ToyResult RunOnEngine(const ToyPlan& plan, int threads);
+// With `moves`, a random group moves to a random thread when a window opens, again and again.
+ToyResult RunOnEngine(const ToyPlan& plan, int threads, bool moves = false);
 
 }  // namespace heddle
