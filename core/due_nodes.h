@@ -20,6 +20,7 @@ class DueNodes {
   void Resize(size_t size) {
     is_list_ = size <= kListed;
     if (is_list_) {
+      list_.reserve(8);  // A cache line: other threads' groups lie beside this one.
       list_.assign(size, kNever);
     } else {
       tree_.Resize(size);

@@ -17,9 +17,11 @@ namespace {
 // If fewer nodes than this run in a window, the barrier costs more than the work.
 constexpr int64_t kSparseVisits = 32;
 
-// How often the threads' work is compared, and which difference is left as it is.
-constexpr int kWindowsToBalance = 128;
-constexpr double kBalanced = 0.06;  // Of the busiest thread's time.
+// The engine compares the work of threads at intervals between these, in windows that all threads
+// run, and tolerates this difference, a share of the busiest thread's time.
+constexpr int kShortestInterval = 128;
+constexpr int kLongestInterval = 4096;
+constexpr double kTolerance = 0.06;
 
 // Where groups are placed, so that few wires cross from one shard to another.
 class Placement {
@@ -106,6 +108,8 @@ class Placement {
 
 }  // namespace
 
+Engine::Engine() : balance_interval_(kShortestInterval) {}
+
 Engine::GroupId Engine::AddGroup() {
   groups_.push_back(std::make_unique<Group>());
   return static_cast<GroupId>(groups_.size() - 1);
@@ -149,17 +153,20 @@ void Engine::Place(int threads) {
   }
   links_of_group_.resize(shards > 1 ? groups_.size() : 0);
   for (uint32_t i = 0; i < links_.size() && shards > 1; ++i) {
-    Route(links_[i]);
+    SetDelivery(links_[i]);
     const uint32_t from = links_[i].from->group_;
     const uint32_t to = links_[i].wire->consumer_->group_;
     links_of_group_[from].push_back(i);
     if (from != to) links_of_group_[to].push_back(i);
   }
   barrier_ = std::make_unique<Barrier>(static_cast<int>(shards));
+  // Threads that share a core wait for each other, so their times say nothing.
+  balances_ = shards > 1 && shards <= std::thread::hardware_concurrency();
 }
 
-// Lets a wire pass packets on as the threads of its ends require.
-void Engine::Route(const Link& link) {
+// Makes a wire announce its packets by mail if its ends are on different threads, and directly if
+// not.
+void Engine::SetDelivery(const Link& link) {
   WireTail& wire = *link.wire;
   WireHead& head = wire.consumer_->wire_head(wire.in_port_);
   Shard& from = *link.from->shard_;
@@ -224,9 +231,8 @@ void Engine::Work(Shard& shard) {
     }
     if (done_) return;
     try {
-      const auto start = std::chrono::steady_clock::now();
-      shard.Run(window_number_, window_end_);
-      shard.busy += std::chrono::steady_clock::now() - start;
+      balances_ ? shard.RunTimed(window_number_, window_end_)
+                : shard.Run(window_number_, window_end_);
     } catch (...) {
       NoteFailure();  // The other threads are running; all leave at the next barrier.
     }
@@ -245,11 +251,15 @@ void Engine::RunWindowsAlone() {
     if (window_number_ > 0) conductor_->Close(window_end_);
     done_ = !OpenNextWindow();
     if (done_) return;
+    if (moves_) MoveAtRandom();
     const int64_t visits = std::accumulate(
         shards_.begin(), shards_.end(), int64_t{0},
         [](int64_t sum, const std::unique_ptr<Shard>& shard) { return sum + shard->visits(); });
     if (shards_.size() == 1) return;
-    if (visits >= kSparseVisits) return Balance();
+    if (visits >= kSparseVisits) {
+      if (balances_) Balance();
+      return;
+    }
     for (const std::unique_ptr<Shard>& shard : shards_) shard->Run(window_number_, window_end_);
   }
 }
@@ -275,62 +285,93 @@ bool Engine::OpenNextWindow() {
 // --- Moving groups from thread to thread ---
 
 // Called when a window has been opened, before it runs. Placement has shared out the wires evenly,
-// but traffic differs. Now and then the busiest thread passes groups on to the one with the least
-// to do. That depends on clocks, and results depend on neither.
+// but traffic differs. If one thread is the busiest twice in a row, it passes groups on to the one
+// with the least to do. Clocks decide which groups move. Results depend neither on clocks nor on
+// moves.
 void Engine::Balance() {
-  if (++unbalanced_windows_ < kWindowsToBalance) return;
-  unbalanced_windows_ = 0;
+  if (++windows_since_balance_ < balance_interval_) return;
+  windows_since_balance_ = 0;
   const auto [light, heavy] = std::ranges::minmax_element(
-      shards_, {}, [](const std::unique_ptr<Shard>& shard) { return shard->busy; });
-  if ((*heavy)->busy - (*light)->busy > (*heavy)->busy * kBalanced) Relieve(**heavy, **light);
-  for (const std::unique_ptr<Shard>& shard : shards_) shard->busy = {};
+      shards_, {}, [](const std::unique_ptr<Shard>& shard) { return shard->busy_; });
+  const auto difference = (*heavy)->busy_ - (*light)->busy_;
+  const bool differs = difference > (*heavy)->busy_ * kTolerance;
+  bool moved = false;
+  if (differs && heavy->get() == busiest_) {
+    moved = Relieve(**heavy, **light);
+    balance_interval_ =
+        moved ? kShortestInterval : std::min(2 * balance_interval_, kLongestInterval);
+  }
+  busiest_ = differs && !moved ? heavy->get() : nullptr;
+  for (const std::unique_ptr<Shard>& shard : shards_) shard->busy_ = {};
 }
 
-// Moves groups worth half the difference, first those that have more wires to `light`. The work of
-// a group is estimated from its wires.
-void Engine::Relieve(Shard& heavy, Shard& light) {
-  int64_t wires = 0;
-  std::vector<std::pair<int64_t, uint32_t>> candidates;  // Wires that would cross, and the group.
+// Moves groups whose work is about half the difference, first those that have more wires to `light`
+// than to `heavy`. Visits measure the work of a group. Returns true if any has moved.
+bool Engine::Relieve(Shard& heavy, Shard& light) {
+  struct Candidate {
+    int64_t crossing;  // How many more wires would cross from thread to thread.
+    uint32_t group;
+    int64_t visits;
+  };
+  std::vector<Candidate> candidates;
+  int64_t visits = 0;
   for (uint32_t g = 0; g < groups_.size(); ++g) {
-    const Group& group = *groups_[g];
-    if (group.nodes.empty() || group.nodes[0]->shard_ != &heavy) continue;
-    wires += group.weight;
-    if (!std::ranges::all_of(group.nodes, &Node::MayMove)) continue;
-    int64_t crossing = 0;
-    for (const uint32_t i : links_of_group_[g]) {
-      for (const Node* end : {links_[i].from, links_[i].wire->consumer_}) {
-        if (end->group_ == g) continue;
-        crossing += (end->shard_ == &heavy ? 1 : 0) - (end->shard_ == &light ? 1 : 0);
-      }
+    Group& group = *groups_[g];
+    if (group.nodes.empty()) continue;
+    const int64_t its = std::exchange(group.visits, 0);
+    if (its == 0 || ShardOf(g) != &heavy) continue;
+    visits += its;
+    if (MayMove(g)) candidates.push_back({CrossingIfMoved(g, heavy, light), g, its});
+  }
+  std::ranges::sort(candidates, {},
+                    [](const Candidate& c) { return std::tie(c.crossing, c.group); });
+  using Seconds = std::chrono::duration<double>;
+  double left =
+      Seconds(heavy.busy_ - light.busy_) / Seconds(heavy.busy_) / 2 * static_cast<double>(visits);
+  bool moved = false;
+  for (const Candidate& candidate : candidates) {
+    const double its = static_cast<double>(candidate.visits);
+    if (its > 1.5 * left) continue;
+    if (!moved) DeliverMail();
+    moved = true;
+    MoveGroup(candidate.group, light);
+    left -= its;
+  }
+  return moved;
+}
+
+int64_t Engine::CrossingIfMoved(uint32_t g, const Shard& from, const Shard& to) const {
+  int64_t crossing = 0;
+  for (const uint32_t i : links_of_group_[g]) {
+    for (const Node* end : {links_[i].from, links_[i].wire->consumer_}) {
+      if (end->group_ == g) continue;
+      crossing += (end->shard_ == &from ? 1 : 0) - (end->shard_ == &to ? 1 : 0);
     }
-    candidates.emplace_back(crossing, g);
   }
-  std::ranges::sort(candidates);
-  const double share = std::chrono::duration<double>(heavy.busy - light.busy) /
-                       std::chrono::duration<double>(heavy.busy) / 2;
-  double left = share * static_cast<double>(wires);
-  DeliverMail();
-  for (const auto& [crossing, g] : candidates) {
-    const double weight = static_cast<double>(groups_[g]->weight);
-    if (weight > 2 * left) continue;
-    MoveGroup(g, light);
-    left -= weight;
-  }
+  return crossing;
+}
+
+Shard* Engine::ShardOf(uint32_t g) const { return groups_[g]->nodes[0]->shard_; }
+
+bool Engine::MayMove(uint32_t g) const {
+  return std::ranges::all_of(groups_[g]->nodes, &Node::MayMove);
 }
 
 void Engine::MoveGroup(uint32_t g, Shard& to) {
-  Shard& from = *groups_[g]->nodes[0]->shard_;
+  Shard& from = *ShardOf(g);
   if (&from == &to) return;
-  from.GiveUp(g);
+  from.Release(g);
   to.Take(g);
-  for (const uint32_t i : links_of_group_[g]) Route(links_[i]);
+  for (const uint32_t i : links_of_group_[g]) SetDelivery(links_[i]);
 }
 
-void Engine::Move(const Node& node, int shard) {
-  const std::vector<Node*>& nodes = groups_[node.group_]->nodes;
-  HEDDLE_CHECK(std::ranges::all_of(nodes, &Node::MayMove), "group {} may not move", node.group_);
+void Engine::MoveAtRandom() {
   DeliverMail();
-  MoveGroup(node.group_, *shards_[static_cast<size_t>(shard)]);
+  const auto below = [&](size_t n) { return moves_->Below(static_cast<uint32_t>(n)); };
+  for (uint32_t left = below(3); left > 0; --left) {
+    const uint32_t g = below(groups_.size());
+    if (!groups_[g]->nodes.empty() && MayMove(g)) MoveGroup(g, *shards_[below(shards_.size())]);
+  }
 }
 
 void Engine::DeliverMail() {

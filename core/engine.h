@@ -17,10 +17,12 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/barrier.h"
 #include "core/node.h"
+#include "core/random.h"
 #include "core/shard.h"
 #include "core/tap.h"
 #include "core/units.h"
@@ -54,7 +56,7 @@ class Engine {
  public:
   using GroupId = uint32_t;
 
-  Engine() = default;
+  Engine();
 
   // --- Building ---
 
@@ -88,14 +90,14 @@ class Engine {
   Time Run(Conductor& conductor);
 
   int threads() const { return static_cast<int>(shards_.size()); }
+  // Holds for the window, if the node may move, and otherwise for the run.
   int shard_of(const Node& node) const { return static_cast<int>(node.shard_->index()); }
 
   // For the conductor, inside Open: delivers all mail now, before the window opens.
   void DeliverMail();
 
-  // For the conductor, at the end of Open: the group of `node` runs on thread `shard` from now on.
-  // All its nodes may move. Delivers all mail.
-  void Move(const Node& node, int shard);
+  // For tests: in each window, groups that may move go to random threads.
+  void MoveGroupsAtRandom(uint64_t seed) { moves_.emplace(Rng::Stream(seed, "moves", 0)); }
 
   // --- Work done ---
 
@@ -110,10 +112,14 @@ class Engine {
     WireTail* wire;
   };
 
-  void Route(const Link& link);
-  void MoveGroup(uint32_t g, Shard& to);
+  void SetDelivery(const Link& link);
   void Balance();
-  void Relieve(Shard& heavy, Shard& light);
+  bool Relieve(Shard& heavy, Shard& light);
+  int64_t CrossingIfMoved(uint32_t g, const Shard& from, const Shard& to) const;
+  Shard* ShardOf(uint32_t g) const;
+  bool MayMove(uint32_t g) const;
+  void MoveGroup(uint32_t g, Shard& to);
+  void MoveAtRandom();
   bool OpenNextWindow();
   void RunWindowsAlone();
   void Work(Shard& shard);
@@ -121,14 +127,19 @@ class Engine {
 
   Groups groups_;
   std::vector<Link> links_;
-  std::vector<std::vector<uint32_t>> links_of_group_;  // Indices in links_; if there are threads.
+  std::vector<std::vector<uint32_t>>
+      links_of_group_;  // Indices in links_; empty if there is one thread.
   std::vector<std::unique_ptr<Shard>> shards_;
   Duration lookahead_{kNever.ps};
 
   // Written between windows by the one thread that runs then.
   Conductor* conductor_ = nullptr;
   uint64_t window_number_ = 0;
-  int unbalanced_windows_ = 0;  // Windows run by all threads since Balance() last compared them.
+  bool balances_ = false;
+  int windows_since_balance_ = 0;   // Windows that all threads ran since they were last compared.
+  int balance_interval_;            // In such windows.
+  const Shard* busiest_ = nullptr;  // The busiest at the last comparison, if it was too busy.
+  std::optional<Rng> moves_;
   Time window_end_;
   Time now_;
   bool done_ = false;

@@ -23,7 +23,7 @@ struct PacketRing;
 
 // A message from one node to another outside the simulated network: it takes no bandwidth and is
 // there when the next window opens. The letters of one window reach a node in an order that depends
-// on the number of threads, so their effects must not depend on that order.
+// on the number of threads and on where nodes run, so their effects must not depend on that order.
 struct Letter {
   Node* to = nullptr;
   uint32_t kind = 0;  // The two nodes agree on its meaning.

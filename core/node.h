@@ -46,8 +46,8 @@ class Node {
 
   virtual void OnLetter(const Letter& /*letter*/) {}
 
-  // Returns true if the node may run on another thread in each window: nothing that it writes to
-  // belongs to a thread.
+  // Returns true if the node may change threads between windows: it writes to nothing that belongs
+  // to one thread.
   virtual bool MayMove() const { return false; }
 
   // Called one after the other, shortly before Run() to `end`. Each prefetches what the one before

@@ -3,7 +3,6 @@
 #include "core/shard.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/check.h"
 
@@ -62,6 +61,12 @@ void Shard::Run(uint64_t number, Time end) {
   total_visits_ += visits_;
 }
 
+void Shard::RunTimed(uint64_t number, Time end) {
+  const auto start = std::chrono::steady_clock::now();
+  Run(number, end);
+  busy_ += std::chrono::steady_clock::now() - start;
+}
+
 // Finds what is due before `end`: the groups that run finer windows, and the nodes of the others.
 void Shard::CollectDue(Time end) {
   fine_.clear();
@@ -73,6 +78,7 @@ void Shard::CollectDue(Time end) {
       return;
     }
     const size_t due = group.due.CollectBefore(end, due_nodes_);
+    group.visits += static_cast<int64_t>(due);
     for (size_t i = 0; i < due; ++i) {
       const uint32_t index = due_nodes_[i];
       once_.push_back({group.nodes[index], static_cast<uint32_t>(g), index});
@@ -111,6 +117,7 @@ void Shard::RunGroup(Group& group, Time end) {
       group.due.Set(due_nodes_[i], node.Due());
     }
     group.due.Refresh();
+    group.visits += static_cast<int64_t>(due);
     visits_ += static_cast<int64_t>(due);
   }
 }

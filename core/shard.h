@@ -24,7 +24,8 @@ struct Group {
   std::vector<Node*> nodes;
   DueNodes due;                   // By index in `nodes`.
   Duration lookahead{kNever.ps};  // The least time a packet needs between two nodes.
-  int64_t weight = 0;             // Number of in-wires, a measure of the work.
+  int64_t weight = 0;             // Number of in-wires, an estimate of the work.
+  int64_t visits = 0;             // Nodes run since the engine last shared out work.
 };
 
 using Groups = std::vector<std::unique_ptr<Group>>;
@@ -38,12 +39,14 @@ class Shard {
 
   // Between windows: this shard runs group `g` from now on, or does so no longer.
   void Take(uint32_t g);
-  void GiveUp(uint32_t g) { due_.Set(g, kNever); }
+  void Release(uint32_t g) { due_.Set(g, kNever); }
 
   Outbox& OutboxTo(const Shard& other) { return *outboxes_[other.index_]; }
 
   // Runs window `number`: reads the mail of the last window, then runs all nodes due before `end`.
   void Run(uint64_t number, Time end);
+  // The same, and counts how long it takes.
+  void RunTimed(uint64_t number, Time end);
 
   // Delivers the mail that window `number` would read.
   void ReadMail(uint64_t number);
@@ -54,9 +57,6 @@ class Shard {
   // Nodes visited in the last window.
   int64_t visits() const { return visits_; }
   int64_t total_visits() const { return total_visits_; }
-
-  // The time that Run() has taken on threads of their own, for the engine to compare.
-  std::chrono::nanoseconds busy{0};
 
   void Wake(const Node& node, Time at) {
     if (groups_[node.group_]->due.Lower(node.index_in_group_, at)) due_.Lower(node.group_, at);
@@ -86,6 +86,7 @@ class Shard {
   std::vector<uint32_t> due_nodes_;  // Due nodes of one group.
   int64_t visits_ = 0;
   int64_t total_visits_ = 0;
+  std::chrono::nanoseconds busy_{0};  // In RunTimed() since the engine last compared shards.
 };
 
 }  // namespace heddle

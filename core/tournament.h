@@ -48,7 +48,7 @@ class Tournament {
 
   bool HasBefore(size_t entry, Time end) const { return KeyOf(entry) < Bound(end); }
 
-  // Returns what Best() returns then.
+  // Returns Best() after the change.
   int64_t Set(size_t entry, Time at) {
     int64_t key = at == kNever ? kNone : at.ps << bits_ | static_cast<int64_t>(entry);
     int64_t* const tree = tree_.data();

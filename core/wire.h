@@ -11,7 +11,7 @@
 //    end of the wire without a look at the tail. A head on another thread learns of new packets by
 //    mail, once a window. The tail reads the head's index when the ring seems full.
 // 4. A full ring is replaced by one of twice the size. A head on another thread may still read the
-//    old ring, which is freed when that thread next reads its mail.
+//    old ring, which is freed when that thread's mail is next read.
 // 5. A wire may carry telemetry: a record beside each packet, in the same ring.
 
 #pragma once

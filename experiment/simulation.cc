@@ -214,7 +214,8 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
           .ack_path = settings.ack_path,
           .seed = seed,
           .ports = options.ports,
-          .threads = options.threads};
+          .threads = options.threads,
+          .moves_switches = options.moves_switches};
 }
 
 // Logs the remaining flows: those whose sender has not finished, and those whose receiver did not

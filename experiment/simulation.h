@@ -41,6 +41,7 @@ struct Progress {
 
 struct SimulationOptions {
   int threads = 1;
+  bool moves_switches = false;  // For tests, see NetworkPlan.
   NetworkPlan::Ports ports = NetworkPlan::Ports::kCheapest;
   // Called now and then, between windows; may be empty.
   std::function<void(const Progress&)> progress;

@@ -67,7 +67,7 @@ class alignas(64) FifoPort {
       if (backlog > buffer_) return Drop();
       mark = backlog > mark_above_;
     }
-    // Read before the copy, which would have to be complete first.
+    // These values are read before the copy. Behind it, the loads would wait for its stores.
     const int64_t payload = PayloadOf(packet);
     const uint8_t hops = static_cast<uint8_t>(packet.hops + 1);
     const uint16_t taken = static_cast<uint16_t>(packet.taken + path_part);
@@ -93,20 +93,20 @@ class alignas(64) FifoPort {
     Packet& slot = wire_.Next();
     if (down_) [[unlikely]]
       return Lose(slot, now);
-    Transmit(slot, now, window);
+    Transmit(slot, slot.bytes, PayloadOf(slot), now, window);
     return true;
   }
 
+  // The payload that counts for flows: that of data packets.
+  //
   // Without a branch, which would be mispredicted: data packets and ACKs follow no pattern.
   static int64_t PayloadOf(const Packet& packet) {
     const uint32_t is_data = packet.kind == PacketKind::kData ? 1 : 0;
     return packet.data.payload & (0 - is_data);
   }
 
-  // For queues in front of this port, which fill in Slot() when the link is up.
-  [[gnu::always_inline]] void Transmit(Packet& slot, Time now, const Window& window) {
-    Transmit(slot, slot.bytes, PayloadOf(slot), now, window);
-  }
+  // For queues in front of this port, which fill in Slot() when the link is up. `bytes` is the
+  // packet's size, and `payload` its PayloadOf().
   [[gnu::always_inline]] void Transmit(Packet& slot, int64_t bytes, int64_t payload, Time now,
                                        const Window& window) {
     const int64_t wire_bytes = bytes + wire_overhead_;

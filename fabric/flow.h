@@ -89,7 +89,7 @@ struct FlowRecord {
   SenderRecord sender;
 };
 
-// Receives finished flows. Each thread has one log, which the nodes of that thread call.
+// Receives finished flows. Each thread has one log, which the hosts of that thread call.
 class FlowLog {
  public:
   virtual ~FlowLog() = default;

@@ -118,6 +118,7 @@ class Host final : public Node {
   void PrefetchFlows(Time end) const override;
   Time Due() const override { return std::min({arrivals_.Next(), NextTimer(), NextService()}); }
   void OnLetter(const Letter& letter) override;
+  bool MayMove() const override { return false; }  // Its log belongs to its thread.
 
   // --- For the transport and the background ---
 

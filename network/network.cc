@@ -103,6 +103,7 @@ Network::Network(const NetworkPlan& plan)
   TellNextHops(routing_);
   for (const std::unique_ptr<Switch>& s : switches_) s->Attach();
   engine_.Place(plan.threads);
+  if (plan.moves_switches) engine_.MoveGroupsAtRandom(/*seed=*/1);
   for (const std::unique_ptr<Host>& host : hosts_) {
     host->SetTransport(transport_->MakeFor(*host));
     host->SetClasses(classes.data, classes.control);

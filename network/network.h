@@ -56,6 +56,7 @@ struct NetworkPlan {
   enum class Ports { kCheapest, kQueued, kEager };
   Ports ports = Ports::kCheapest;
   int threads = 1;
+  bool moves_switches = false;  // For tests: switches change threads at random.
 };
 
 // Returns the traffic that `transport` and `background` send.

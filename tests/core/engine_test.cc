@@ -336,11 +336,6 @@ TEST(EngineTest, UsesNoMoreThreadsThanThereAreGroups) {
   EXPECT_EQ(TwoClerks(0).engine.threads(), 1);
 }
 
-TEST(EngineDeathTest, DoesNotMoveAGroupThatIsTiedToItsThread) {
-  TwoClerks two(2);
-  EXPECT_EXIT(two.engine.Move(two.a, 1), testing::ExitedWithCode(3), "group 0 may not move");
-}
-
 TEST(EngineDeathTest, RefusesALinkWithoutDelay) {
   EXPECT_EXIT(TwoClerks(1, 0_ps), testing::ExitedWithCode(3), "a link without delay");
 }

@@ -253,9 +253,7 @@ class ToyNode final : public Node, private ToyWorld {
 
 class ToyConductor final : public Conductor {
  public:
-  // If `mover` is not null, groups move from thread to thread.
-  ToyConductor(const ToyPlan& plan, std::deque<ToyNode>& nodes, Engine* mover)
-      : plan_(plan), nodes_(nodes), mover_(mover), rng_(Rng::Stream(plan.seed, "moves", 0)) {}
+  ToyConductor(const ToyPlan& plan, std::deque<ToyNode>& nodes) : plan_(plan), nodes_(nodes) {}
 
   Time Next() override { return next_ < plan_.shocks.size() ? plan_.shocks[next_].at : kNever; }
 
@@ -278,10 +276,6 @@ class ToyConductor final : public Conductor {
       }
     }
     spans.emplace_back(start, end);
-    for (uint32_t moves = mover_ == nullptr ? 0 : rng_.Below(3); moves > 0; --moves) {
-      const ToyNode& node = nodes_[rng_.Below(static_cast<uint32_t>(nodes_.size()))];
-      mover_->Move(node, static_cast<int>(rng_.Below(static_cast<uint32_t>(mover_->threads()))));
-    }
     return end;
   }
 
@@ -298,8 +292,6 @@ class ToyConductor final : public Conductor {
  private:
   const ToyPlan& plan_;
   std::deque<ToyNode>& nodes_;
-  Engine* const mover_;
-  Rng rng_;
   size_t next_ = 0;
   bool open_ = false;
 };
@@ -357,7 +349,8 @@ ToyResult RunOnEngine(const ToyPlan& plan, int threads, bool moves) {
                    link.least);
   }
   engine.Place(threads);
-  ToyConductor conductor(plan, nodes, moves ? &engine : nullptr);
+  if (moves) engine.MoveGroupsAtRandom(plan.seed);
+  ToyConductor conductor(plan, nodes);
   ToyResult result;
   result.end = engine.Run(conductor);
   result.threads = engine.threads();

@@ -75,7 +75,7 @@ struct ToyResult {
   Time end;
 };
 
-// With `moves`, a random group moves to a random thread when a window opens, again and again.
+// With `moves`, random groups move to random threads in each window.
 ToyResult RunOnEngine(const ToyPlan& plan, int threads, bool moves = false);
 
 }  // namespace heddle

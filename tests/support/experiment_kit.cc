@@ -130,6 +130,7 @@ double MeanFct(const SimulationResult& result) {
 FinishedRun RunExperiment(const Experiment& experiment, int threads, NetworkPlan::Ports ports) {
   SimulationOptions options;
   options.threads = threads;
+  options.moves_switches = threads > 2;
   options.ports = ports;
   return RunExperiment(experiment, options);
 }

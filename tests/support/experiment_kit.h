@@ -72,6 +72,7 @@ int64_t Counted(const FinishedRun& run, std::string_view counter);
 // The mean FCT of all measured flows, in picoseconds.
 double MeanFct(const SimulationResult& result);
 
+// With more than two threads, switches also change threads at random.
 FinishedRun RunExperiment(const Experiment& experiment, int threads = 1,
                           NetworkPlan::Ports ports = NetworkPlan::Ports::kCheapest);
 FinishedRun RunExperiment(const Experiment& experiment, const SimulationOptions& options);

@@ -228,7 +228,8 @@ Lab::Lab(Plan plan)
                                                    .ack_path = plan.ack_path,
                                                    .seed = plan.seed,
                                                    .ports = plan.ports,
-                                                   .threads = plan.threads});
+                                                   .threads = plan.threads,
+                                                   .moves_switches = plan.threads > 2});
   std::vector<FlowLog*> logs;
   for (int t = 0; t < network_->engine().threads(); ++t) {
     logs_.push_back(std::make_unique<Log>());

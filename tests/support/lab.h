@@ -73,7 +73,7 @@ class Lab {
     std::vector<LinkEvent> events = {};    // Ordered by time; routes follow at once.
     std::vector<SwitchEvent> faults = {};  // Ordered by time.
     AckPath ack_path = AckPath::kPolicy;
-    int threads = 1;
+    int threads = 1;  // With more than two, switches also change threads at random.
     uint64_t seed = 1;
     NetworkPlan::Ports ports = NetworkPlan::Ports::kCheapest;
   };
