@@ -241,6 +241,7 @@ class StragglersTest(Folder):
             "host0 → host9 over 7 links, up to 3 from one switch")
 
 
+@unittest.skipUnless(has("plotly"), "plotly is not installed")
 class DamageTest(Folder):
     def refused(self, *patterns):
         result = report(self.folder)
