@@ -17,10 +17,7 @@ namespace {
 // If fewer nodes than this run in a window, the barrier costs more than the work.
 constexpr int64_t kSparseVisits = 32;
 
-// The engine compares the work of threads at intervals between these, in windows that all threads
-// run, and tolerates this difference, a share of the busiest thread's time.
-constexpr int kShortestInterval = 128;
-constexpr int kLongestInterval = 4096;
+// The difference between threads that is tolerated, a share of the busiest thread's time.
 constexpr double kTolerance = 0.06;
 
 // Where groups are placed, so that few wires cross from one shard to another.
@@ -107,8 +104,6 @@ class Placement {
 };
 
 }  // namespace
-
-Engine::Engine() : balance_interval_(kShortestInterval) {}
 
 Engine::GroupId Engine::AddGroup() {
   groups_.push_back(std::make_unique<Group>());

@@ -56,7 +56,7 @@ class Engine {
  public:
   using GroupId = uint32_t;
 
-  Engine();
+  Engine() = default;
 
   // --- Building ---
 
@@ -107,6 +107,10 @@ class Engine {
   size_t wire_memory_bytes() const;
 
  private:
+  // Balance() compares the work of threads at intervals between these.
+  static constexpr int kShortestInterval = 128;
+  static constexpr int kLongestInterval = 4096;
+
   struct Link {
     Node* from;
     WireTail* wire;
@@ -127,8 +131,8 @@ class Engine {
 
   Groups groups_;
   std::vector<Link> links_;
-  std::vector<std::vector<uint32_t>>
-      links_of_group_;  // Indices in links_; empty if there is one thread.
+  // Indices in links_; empty if there is one thread.
+  std::vector<std::vector<uint32_t>> links_of_group_;
   std::vector<std::unique_ptr<Shard>> shards_;
   Duration lookahead_{kNever.ps};
 
@@ -136,8 +140,8 @@ class Engine {
   Conductor* conductor_ = nullptr;
   uint64_t window_number_ = 0;
   bool balances_ = false;
-  int windows_since_balance_ = 0;   // Windows that all threads ran since they were last compared.
-  int balance_interval_;            // In such windows.
+  int windows_since_balance_ = 0;  // Windows that all threads ran since they were last compared.
+  int balance_interval_ = kShortestInterval;  // In such windows.
   const Shard* busiest_ = nullptr;  // The busiest at the last comparison, if it was too busy.
   std::optional<Rng> moves_;
   Time window_end_;

@@ -247,8 +247,8 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   const size_t cls = Pick();
   ClassQueue& queue = QueueOf(cls);
   Packet& slot = out_->Slot(start);
-  const Packet& packet =
-      queue.packets.front();  // It is read before the copy, see FifoPort::Send().
+  // The packet is read before it is copied, see FifoPort::Send().
+  const Packet& packet = queue.packets.front();
   const int64_t size = SizeIn(cls, packet);
   const uint16_t bytes = packet.bytes;
   const int64_t payload = FifoPort::PayloadOf(packet);
