@@ -62,9 +62,9 @@ void Shard::Run(uint64_t number, Time end) {
 }
 
 void Shard::RunTimed(uint64_t number, Time end) {
-  const auto start = std::chrono::steady_clock::now();
+  const Clock::time_point start = Clock::now();
   Run(number, end);
-  busy_ += std::chrono::steady_clock::now() - start;
+  busy_ += Clock::now() - start;
 }
 
 // Finds what is due before `end`: the groups that run finer windows, and the nodes of the others.
@@ -87,14 +87,31 @@ void Shard::CollectDue(Time end) {
   visits_ += static_cast<int64_t>(once_.size());
 }
 
-// Runs the nodes whose groups need no finer windows, and prefetches those that come next.
+// Runs the nodes whose groups need no finer windows. To prefetch them pays if they do not fit into
+// the core's cache, which only a trial can tell.
 void Shard::RunOnce(Time end) {
+  constexpr size_t kFewest = 16;  // Fewer nodes take too little time to be measured.
+  if (once_.size() < kFewest) return RunNodes(end, prefetches_.way());
+  if (!prefetches_.is_trial()) {
+    prefetches_.Skip();
+    return RunNodes(end, prefetches_.way());
+  }
+  const Clock::time_point start = Clock::now();
+  RunNodes(end, prefetches_.way());
+  const std::chrono::duration<double> time = Clock::now() - start;
+  prefetches_.Add(time.count() / static_cast<double>(once_.size()));
+}
+
+// Prefetches, if at all, a node while those before it run.
+void Shard::RunNodes(Time end, bool prefetches) {
   const Window window{end, end};
   for (size_t i = 0; i < once_.size(); ++i) {
-    if (i + 4 < once_.size()) once_[i + 4].node->PrefetchSelf();
-    if (i + 3 < once_.size()) once_[i + 3].node->PrefetchArrivals();
-    if (i + 2 < once_.size()) once_[i + 2].node->PrefetchParts(end);
-    if (i + 1 < once_.size()) once_[i + 1].node->PrefetchFlows(end);
+    if (prefetches) {
+      if (i + 4 < once_.size()) once_[i + 4].node->PrefetchSelf();
+      if (i + 3 < once_.size()) once_[i + 3].node->PrefetchArrivals();
+      if (i + 2 < once_.size()) once_[i + 2].node->PrefetchParts(end);
+      if (i + 1 < once_.size()) once_[i + 1].node->PrefetchFlows(end);
+    }
     const DueNode& due = once_[i];
     Group& group = *groups_[due.group];
     due.node->Run(window);

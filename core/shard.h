@@ -12,6 +12,7 @@
 
 #include "core/due_nodes.h"
 #include "core/due_tree.h"
+#include "core/faster_way.h"
 #include "core/mail.h"
 #include "core/node.h"
 
@@ -65,6 +66,8 @@ class Shard {
  private:
   friend class Engine;
 
+  using Clock = std::chrono::steady_clock;
+
   struct DueNode {
     Node* node;
     uint32_t group;
@@ -73,6 +76,7 @@ class Shard {
 
   void CollectDue(Time end);
   void RunOnce(Time end);
+  void RunNodes(Time end, bool prefetches);
   void RunGroup(Group& group, Time end);
 
   const uint32_t index_;
@@ -85,6 +89,8 @@ class Shard {
   std::vector<size_t> fine_;         // Due groups that run finer windows of their own.
   std::vector<uint32_t> due_nodes_;  // Due nodes of one group.
   int64_t visits_ = 0;
+
+  FasterWay prefetches_{true};  // Whether nodes are prefetched.
   int64_t total_visits_ = 0;
   std::chrono::nanoseconds busy_{0};  // In RunTimed() since the engine last compared shards.
 };
