@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/two_colours.h"
 
 namespace heddle {
 namespace {
@@ -110,11 +111,7 @@ Engine::GroupId Engine::AddGroup() {
   return static_cast<GroupId>(groups_.size() - 1);
 }
 
-void Engine::Add(Node& node, GroupId group) {
-  node.group_ = group;
-  node.index_in_group_ = static_cast<uint32_t>(groups_[group]->nodes.size());
-  groups_[group]->nodes.push_back(&node);
-}
+void Engine::Add(Node& node, GroupId group) { AddTo(*groups_[group], group, node); }
 
 void Engine::Connect(Node& from, WireTail& wire, Node& to, Duration least) {
   HEDDLE_CHECK(least > Duration{0}, "a link without delay leaves no window to run in");
@@ -135,8 +132,10 @@ void Engine::Place(int threads) {
   for (const Link& link : links_) {
     placement.Connect(link.from->group_, link.wire->consumer_->group_);
   }
+  std::vector<std::vector<uint32_t>> parts = placement.Place();
+  FormSides(parts);
   for (const std::unique_ptr<Group>& group : groups_) group->due.Resize(group->nodes.size());
-  for (const std::vector<uint32_t>& part : placement.Place()) {
+  for (const std::vector<uint32_t>& part : parts) {
     shards_.push_back(std::make_unique<Shard>(static_cast<uint32_t>(shards_.size()), groups_));
     for (const uint32_t g : part) shards_.back()->Take(g);
   }
@@ -159,6 +158,76 @@ void Engine::Place(int threads) {
   balances_ = shards > 1 && shards <= std::thread::hardware_concurrency();
 }
 
+// Finds two sides such that every link between groups leads from one to the other. A group whose
+// links are as long as those between groups is split, one part for each side, and both stay on the
+// same thread. Nodes that may not move report to the conductor, in the order of time, so they are
+// all on side 0.
+void Engine::FormSides(std::vector<std::vector<uint32_t>>& parts) {
+  Duration least{kNever.ps};
+  for (const std::unique_ptr<Group>& group : groups_) least = std::min(least, group->lookahead);
+  if (lookahead_ == Duration{kNever.ps}) lookahead_ = least;  // There is only one group.
+  std::vector<uint32_t> first_vertex;
+  std::vector<bool> pinned;
+  const auto is_split = [&](uint32_t g) { return groups_[g]->lookahead >= lookahead_; };
+  for (uint32_t g = 0; g < groups_.size(); ++g) {
+    first_vertex.push_back(static_cast<uint32_t>(pinned.size()));
+    if (!is_split(g)) {
+      pinned.push_back(!MayMove(g));
+    } else {
+      for (const Node* node : groups_[g]->nodes) pinned.push_back(!node->MayMove());
+    }
+  }
+  const auto vertex = [&](const Node& node) {
+    return first_vertex[node.group_] + (is_split(node.group_) ? node.index_in_group_ : 0);
+  };
+  Edges edges;
+  for (const Link& link : links_) {
+    const Node& to = *link.wire->consumer_;
+    if (vertex(*link.from) != vertex(to)) edges.push_back({vertex(*link.from), vertex(to)});
+  }
+  const auto sides = TwoColours(edges, pinned);
+  if (!sides || std::ranges::count(*sides, 1) == 0) return;
+  alternates_ = true;
+  for (std::vector<uint32_t>& part : parts) {
+    for (size_t i = 0, groups = part.size(); i < groups; ++i) {
+      const uint32_t g = part[i];
+      std::vector<uint8_t> its;  // By index in the group.
+      for (const Node* node : groups_[g]->nodes) its.push_back((*sides)[vertex(*node)]);
+      Split(g, its, part);
+    }
+  }
+  for (const Link& link : links_) {
+    link.wire->within_group_ = link.from->group_ == link.wire->consumer_->group_;
+  }
+}
+
+// Splits group `g`, whose nodes have these sides, unless they all have the same.
+void Engine::Split(uint32_t g, const std::vector<uint8_t>& sides, std::vector<uint32_t>& part) {
+  Group& group = *groups_[g];
+  const std::vector<Node*> nodes = std::exchange(group.nodes, {});
+  group.side = sides.empty() ? 0 : sides[0];
+  group.weight = 0;
+  uint32_t other = g;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (sides[i] != group.side && other == g) {
+      other = AddGroup();
+      groups_[other]->side = sides[i];
+      group.lookahead = Duration{kNever.ps};
+      part.push_back(other);
+    }
+    const uint32_t to = sides[i] == group.side ? g : other;
+    AddTo(*groups_[to], to, *nodes[i]);
+  }
+}
+
+void Engine::AddTo(Group& group, uint32_t g, Node& node) {
+  node.group_ = g;
+  node.index_in_group_ = static_cast<uint32_t>(group.nodes.size());
+  node.side_ = static_cast<uint8_t>(group.side);
+  group.nodes.push_back(&node);
+  group.weight += static_cast<int64_t>(node.arrivals_.wires());
+}
+
 // Makes a wire announce its packets by mail if its ends are on different threads, and directly if
 // not.
 void Engine::SetDelivery(const Link& link) {
@@ -176,6 +245,12 @@ void Engine::Insert(TappedNode& tapped) {
   tapped.shard_ = node.shard_;
   tapped.group_ = node.group_;
   tapped.index_in_group_ = node.index_in_group_;
+  // What taps see goes to the conductor, in the order of time. So all nodes are on one side.
+  alternates_ = false;
+  for (const std::unique_ptr<Group>& group : groups_) {
+    group->side = 0;
+    for (Node* any : group->nodes) any->side_ = 0;
+  }
   Node*& place = tapped.shard_->groups_[node.group_]->nodes[node.index_in_group_];
   tapped.RunInstead(*place);
   place = &tapped;
@@ -207,8 +282,8 @@ Time Engine::Run(Conductor& conductor) {
   Work(*shards_[0]);
   helpers.clear();  // Joins.
   if (failure_) std::rethrow_exception(failure_);
-  ++window_number_;
-  for (const std::unique_ptr<Shard>& shard : shards_) shard->ReadMail(window_number_);
+  ++turn_.number;
+  DeliverMail();
   return now_;
 }
 
@@ -226,8 +301,7 @@ void Engine::Work(Shard& shard) {
     }
     if (done_) return;
     try {
-      balances_ ? shard.RunTimed(window_number_, window_end_)
-                : shard.Run(window_number_, window_end_);
+      balances_ ? shard.RunTimed(turn_) : shard.Run(turn_);
     } catch (...) {
       NoteFailure();  // The other threads are running; all leave at the next barrier.
     }
@@ -243,37 +317,62 @@ void Engine::NoteFailure() {
 // all threads.
 void Engine::RunWindowsAlone() {
   while (!failed_) {
-    if (window_number_ > 0) conductor_->Close(window_end_);
+    if (turn_.number > 0) conductor_->Close(turn_.window.end);
     done_ = !OpenNextWindow();
     if (done_) return;
     if (moves_) MoveAtRandom();
-    const int64_t visits = std::accumulate(
-        shards_.begin(), shards_.end(), int64_t{0},
-        [](int64_t sum, const std::unique_ptr<Shard>& shard) { return sum + shard->visits(); });
     if (shards_.size() == 1) return;
+    int64_t visits = 0;
+    for (const std::unique_ptr<Shard>& shard : shards_) visits += shard->visits(turn_.side);
     if (visits >= kSparseVisits) {
-      if (balances_) Balance();
+      if (balances_) Balance(turn_.side);
       return;
     }
-    for (const std::unique_ptr<Shard>& shard : shards_) shard->Run(window_number_, window_end_);
+    for (const std::unique_ptr<Shard>& shard : shards_) shard->Run(turn_);
   }
 }
 
+// Chooses the side that runs next: the one that has run less far. `next` is when the conductor acts
+// next. Returns the latest end of the window that the other side allows.
+//
+// Nothing happens at a node before something is due there, or a packet has come from the other
+// side, or the conductor acts.
+Time Engine::ChooseSide(Time next) {
+  std::array<Time, kSides> due = {kNever, kNever};
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    for (size_t side = 0; side < kSides; ++side) due[side] = std::min(due[side], shard->Due(side));
+  }
+  if (!alternates_) {
+    turn_.side = 0;
+    ran_to_.fill(std::min(due[0], next));
+    return ran_to_[0] + lookahead_;
+  }
+  for (size_t side = 0; side < kSides; ++side) {
+    const Time earliest = std::min({next, due[side], due[1 - side] + lookahead_});
+    ran_to_[side] = std::max(ran_to_[side], earliest);
+  }
+  turn_.side = std::tie(ran_to_[1], due[1]) < std::tie(ran_to_[0], due[0]) ? 1 : 0;
+  return ran_to_[1 - turn_.side] + lookahead_;
+}
+
 bool Engine::OpenNextWindow() {
-  Time start = conductor_->Next();
-  for (const std::unique_ptr<Shard>& shard : shards_) start = std::min(start, shard->Due());
   const Time end = conductor_->End();
-  HEDDLE_CHECK(end >= window_end_, "the run ends at {} ps, but a window has run to {} ps", end.ps,
-               window_end_.ps);
+  Window& window = turn_.window;
+  HEDDLE_CHECK(end >= window.end, "the run ends at {} ps, but a window has run to {} ps", end.ps,
+               window.end.ps);
+  const Time latest = ChooseSide(conductor_->Next());
+  const Time start = ran_to_[turn_.side];
   if (start >= end || start == kNever) {
     now_ = std::min(start, end);
     return false;
   }
-  ++window_number_;
-  const Time latest = std::min(start + lookahead_, end);
-  window_end_ = conductor_->Open(start, latest);
-  HEDDLE_CHECK(start < window_end_ && window_end_ <= latest, "a window of [{}, {}) ps", start.ps,
-               window_end_.ps);
+  ++turn_.number;
+  const Time allowed = std::min({latest, start + longest_, end});
+  window.end = conductor_->Open(start, allowed);
+  HEDDLE_CHECK(start < window.end && window.end <= allowed, "a window of [{}, {}) ps", start.ps,
+               window.end.ps);
+  ran_to_[turn_.side] = window.end;
+  window.outer = alternates_ ? ran_to_[1 - turn_.side] : window.end;
   return true;
 }
 
@@ -283,26 +382,26 @@ bool Engine::OpenNextWindow() {
 // but traffic differs. If one thread is the busiest twice in a row, it passes groups on to the one
 // with the least to do. Clocks decide which groups move. Results depend neither on clocks nor on
 // moves.
-void Engine::Balance() {
-  if (++windows_since_balance_ < balance_interval_) return;
-  windows_since_balance_ = 0;
+void Engine::Balance(size_t side) {
+  Sharing& sharing = sharing_[side];
+  if (++sharing.windows < sharing.interval) return;
+  sharing.windows = 0;
   const auto [light, heavy] = std::ranges::minmax_element(
-      shards_, {}, [](const std::unique_ptr<Shard>& shard) { return shard->busy_; });
-  const auto difference = (*heavy)->busy_ - (*light)->busy_;
-  const bool differs = difference > (*heavy)->busy_ * kTolerance;
+      shards_, {}, [&](const std::unique_ptr<Shard>& shard) { return shard->busy_[side]; });
+  const auto difference = (*heavy)->busy_[side] - (*light)->busy_[side];
+  const bool differs = difference > (*heavy)->busy_[side] * kTolerance;
   bool moved = false;
-  if (differs && heavy->get() == busiest_) {
-    moved = Relieve(**heavy, **light);
-    balance_interval_ =
-        moved ? kShortestInterval : std::min(2 * balance_interval_, kLongestInterval);
+  if (differs && heavy->get() == sharing.busiest) {
+    moved = Relieve(**heavy, **light, side);
+    sharing.interval = moved ? kShortestInterval : std::min(2 * sharing.interval, kLongestInterval);
   }
-  busiest_ = differs && !moved ? heavy->get() : nullptr;
-  for (const std::unique_ptr<Shard>& shard : shards_) shard->busy_ = {};
+  sharing.busiest = differs && !moved ? heavy->get() : nullptr;
+  for (const std::unique_ptr<Shard>& shard : shards_) shard->busy_[side] = {};
 }
 
 // Moves groups whose work is about half the difference, first those that have more wires to `light`
 // than to `heavy`. Visits measure the work of a group. Returns true if any has moved.
-bool Engine::Relieve(Shard& heavy, Shard& light) {
+bool Engine::Relieve(Shard& heavy, Shard& light, size_t side) {
   struct Candidate {
     int64_t crossing;  // How many more wires would cross from thread to thread.
     uint32_t group;
@@ -312,7 +411,7 @@ bool Engine::Relieve(Shard& heavy, Shard& light) {
   int64_t visits = 0;
   for (uint32_t g = 0; g < groups_.size(); ++g) {
     Group& group = *groups_[g];
-    if (group.nodes.empty()) continue;
+    if (group.nodes.empty() || group.side != side) continue;
     const int64_t its = std::exchange(group.visits, 0);
     if (its == 0 || ShardOf(g) != &heavy) continue;
     visits += its;
@@ -321,8 +420,8 @@ bool Engine::Relieve(Shard& heavy, Shard& light) {
   std::ranges::sort(candidates, {},
                     [](const Candidate& c) { return std::tie(c.crossing, c.group); });
   using Seconds = std::chrono::duration<double>;
-  double left =
-      Seconds(heavy.busy_ - light.busy_) / Seconds(heavy.busy_) / 2 * static_cast<double>(visits);
+  double left = Seconds(heavy.busy_[side] - light.busy_[side]) / Seconds(heavy.busy_[side]) / 2 *
+                static_cast<double>(visits);
   bool moved = false;
   for (const Candidate& candidate : candidates) {
     const double its = static_cast<double>(candidate.visits);
@@ -370,7 +469,7 @@ void Engine::MoveAtRandom() {
 }
 
 void Engine::DeliverMail() {
-  for (const std::unique_ptr<Shard>& shard : shards_) shard->ReadMail(window_number_);
+  for (const std::unique_ptr<Shard>& shard : shards_) shard->ReadMail(turn_.number);
 }
 
 int64_t Engine::node_visits() const {

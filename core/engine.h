@@ -12,6 +12,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -70,9 +71,11 @@ class Engine {
   // arrival.
   void Connect(Node& from, WireTail& wire, Node& to, Duration least);
 
-  // Limits the length of windows to `longest`.
-  void LimitWindow(Duration longest) { lookahead_ = std::min(lookahead_, longest); }
-  Duration lookahead() const { return lookahead_; }
+  // Limits the length of windows to `longest`. A letter may be due no earlier than this after it
+  // was sent.
+  void LimitWindow(Duration longest) { longest_ = std::min(longest_, longest); }
+  // The least time from one group to another, or the limit if that is less.
+  Duration lookahead() const { return std::min(lookahead_, longest_); }
 
   // Distributes the groups over `threads` threads, fewer if there are fewer groups. If one group is
   // much heavier than the others, a thread may get none. Called once, when everything has been
@@ -90,6 +93,8 @@ class Engine {
   Time Run(Conductor& conductor);
 
   int threads() const { return static_cast<int>(shards_.size()); }
+  // True if two sides run in turn, each in windows of up to twice the lookahead.
+  bool alternates() const { return alternates_; }
   // Holds for the window, if the node may move, and otherwise for the run.
   int shard_of(const Node& node) const { return static_cast<int>(node.shard_->index()); }
 
@@ -101,7 +106,7 @@ class Engine {
 
   // --- Work done ---
 
-  uint64_t windows() const { return window_number_; }
+  uint64_t windows() const { return turn_.number; }
   int64_t node_visits() const;
   uint64_t packets_on_wires() const;
   size_t wire_memory_bytes() const;
@@ -116,14 +121,18 @@ class Engine {
     WireTail* wire;
   };
 
+  void FormSides(std::vector<std::vector<uint32_t>>& parts);
+  void Split(uint32_t g, const std::vector<uint8_t>& sides, std::vector<uint32_t>& part);
+  void AddTo(Group& group, uint32_t g, Node& node);
   void SetDelivery(const Link& link);
-  void Balance();
-  bool Relieve(Shard& heavy, Shard& light);
+  void Balance(size_t side);
+  bool Relieve(Shard& heavy, Shard& light, size_t side);
   int64_t CrossingIfMoved(uint32_t g, const Shard& from, const Shard& to) const;
   Shard* ShardOf(uint32_t g) const;
   bool MayMove(uint32_t g) const;
   void MoveGroup(uint32_t g, Shard& to);
   void MoveAtRandom();
+  Time ChooseSide(Time next);
   bool OpenNextWindow();
   void RunWindowsAlone();
   void Work(Shard& shard);
@@ -135,16 +144,23 @@ class Engine {
   std::vector<std::vector<uint32_t>> links_of_group_;
   std::vector<std::unique_ptr<Shard>> shards_;
   Duration lookahead_{kNever.ps};
+  Duration longest_{kNever.ps};
+  bool alternates_ = false;
 
   // Written between windows by the one thread that runs then.
   Conductor* conductor_ = nullptr;
-  uint64_t window_number_ = 0;
+  Shard::Turn turn_;
+  // By side: all its events before this have been handled, or there are none.
+  std::array<Time, kSides> ran_to_{};
   bool balances_ = false;
-  int windows_since_balance_ = 0;  // Windows that all threads ran since they were last compared.
-  int balance_interval_ = kShortestInterval;  // In such windows.
-  const Shard* busiest_ = nullptr;  // The busiest at the last comparison, if it was too busy.
+  // How the work of a side is shared out.
+  struct Sharing {
+    int windows = 0;                   // Run by all threads since they were last compared.
+    int interval = kShortestInterval;  // In such windows.
+    const Shard* busiest = nullptr;    // At the last comparison, if it was too busy.
+  };
+  std::array<Sharing, kSides> sharing_;
   std::optional<Rng> moves_;
-  Time window_end_;
   Time now_;
   bool done_ = false;
   std::atomic<bool> failed_ = false;  // A thread has thrown an exception.

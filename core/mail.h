@@ -21,6 +21,9 @@ class WireHead;
 class WireTail;
 struct PacketRing;
 
+// The engine runs the nodes of two sides in turn (core/engine.h).
+inline constexpr size_t kSides = 2;
+
 // A message from one node to another outside the simulated network: it takes no bandwidth and is
 // there when the next window opens. The letters of one window reach a node in an order that depends
 // on the number of threads and on where nodes run, so their effects must not depend on that order.
@@ -66,7 +69,8 @@ class Outbox {
     std::vector<News> news;
     std::vector<Letter> letters;
     std::vector<GrownRing> grown;
-    Time due = kNever;  // The earliest time at which any of this matters.
+    // By the side of the receiving node: the earliest time at which any of this matters.
+    std::array<Time, kSides> due = {kNever, kNever};
   };
 
   // Called by the writer only.

@@ -24,11 +24,12 @@ class Shard;
 
 // The part of simulated time in which a node may run alone.
 struct Window {
-  Time end;        // The node handles events due before this.
-  Time outer_end;  // The window's end for nodes outside its group; at least `end`.
+  Time end;    // The node handles events due before this.
+  Time outer;  // Nodes outside its group have handled all events before this.
 
-  // The earliest time at which a packet on `wire` may arrive.
-  Time Horizon(const WireTail& wire) const { return wire.within_group() ? end : outer_end; }
+  // The earliest time at which a packet on `wire` may arrive. Packets that arrive earlier have been
+  // taken, or will be in this window.
+  Time Horizon(const WireTail& wire) const { return wire.within_group() ? end : outer; }
 };
 
 class Node {
@@ -80,9 +81,12 @@ class Node {
   // Something outside a window (a new flow, a letter) gives this node something to do at `at`.
   void Wake(Time at);
 
+  // Which of the engine's two sides runs this node.
+  size_t side() const { return side_; }
+
  protected:
-  // Sends `letter`, which its receiver must have read by `due`: at the earliest one outer window
-  // from now, or kNever if it does not matter when. Not from OnLetter.
+  // Sends `letter`, which its receiver must have read by `due`: at the earliest as long from now as
+  // Engine::LimitWindow() was told, or kNever if it does not matter when. Not from OnLetter.
   void Post(const Letter& letter, Time due);
 
   Arrivals arrivals_;
@@ -96,6 +100,7 @@ class Node {
   Shard* shard_ = nullptr;
   uint32_t group_ = 0;
   uint32_t index_in_group_ = 0;
+  uint8_t side_ = 0;
 };
 
 }  // namespace heddle

@@ -13,11 +13,12 @@ void Node::Wake(Time at) { shard_->Wake(*this, at); }
 void Node::Post(const Letter& letter, Time due) {
   Outbox::Side& mail = shard_->OutboxTo(*letter.to->shard_).Writing();
   mail.letters.push_back(letter);
-  mail.due = std::min(mail.due, due);
+  Time& its = mail.due[letter.to->side_];
+  its = std::min(its, due);
 }
 
 Shard::Shard(uint32_t index, const Groups& groups) : index_(index), groups_(groups) {
-  due_.Resize(groups.size());
+  for (DueTree& due : due_) due.Resize(groups.size());
   size_t most = 0;
   for (const std::unique_ptr<Group>& group : groups) most = std::max(most, group->nodes.size());
   due_nodes_.resize(most + 1);  // One is spare.
@@ -25,7 +26,7 @@ Shard::Shard(uint32_t index, const Groups& groups) : index_(index), groups_(grou
 
 void Shard::Take(uint32_t g) {
   for (Node* node : groups_[g]->nodes) node->shard_ = this;
-  due_.Set(g, groups_[g]->due.Min());
+  due_[groups_[g]->side].Set(g, groups_[g]->due.Min());
 }
 
 void Shard::ReadMail(uint64_t number) {
@@ -42,36 +43,38 @@ void Shard::ReadMail(uint64_t number) {
     mail.grown.clear();
     mail.news.clear();
     mail.letters.clear();
-    mail.due = kNever;
+    mail.due.fill(kNever);
   }
 }
 
-void Shard::Run(uint64_t number, Time end) {
-  visits_ = 0;
-  ReadMail(number);
-  for (const std::unique_ptr<Outbox>& outbox : outboxes_) outbox->StartWindow(number);
-  if (due_.Min() < end) SetCheckTime(due_.Min());
-  CollectDue(end);
-  RunOnce(end);
+void Shard::Run(const Turn& turn) {
+  visits_[turn.side] = 0;
+  ReadMail(turn.number);
+  for (const std::unique_ptr<Outbox>& outbox : outboxes_) outbox->StartWindow(turn.number);
+  DueTree& due = due_[turn.side];
+  if (due.Min() < turn.window.end) SetCheckTime(due.Min());
+  CollectDue(turn);
+  RunOnce(turn);
   for (const size_t g : fine_) {
-    RunGroup(*groups_[g], end);
-    due_.Set(g, groups_[g]->due.Min());
+    RunGroup(*groups_[g], turn);
+    due.Set(g, groups_[g]->due.Min());
   }
   for (const std::unique_ptr<Outbox>& outbox : outboxes_) outbox->EndWindow();
-  total_visits_ += visits_;
+  total_visits_ += visits_[turn.side];
 }
 
-void Shard::RunTimed(uint64_t number, Time end) {
+void Shard::RunTimed(const Turn& turn) {
   const Clock::time_point start = Clock::now();
-  Run(number, end);
-  busy_ += Clock::now() - start;
+  Run(turn);
+  busy_[turn.side] += Clock::now() - start;
 }
 
-// Finds what is due before `end`: the groups that run finer windows, and the nodes of the others.
-void Shard::CollectDue(Time end) {
+// Finds what is due in the window: the groups that run finer windows, and the nodes of the others.
+void Shard::CollectDue(const Turn& turn) {
   fine_.clear();
   once_.clear();
-  due_.ForEachBefore(end, [&](size_t g) {
+  const Time end = turn.window.end;
+  due_[turn.side].ForEachBefore(end, [&](size_t g) {
     Group& group = *groups_[g];
     if (group.due.Min() + group.lookahead < end) {
       fine_.push_back(g);
@@ -84,27 +87,28 @@ void Shard::CollectDue(Time end) {
       once_.push_back({group.nodes[index], static_cast<uint32_t>(g), index});
     }
   });
-  visits_ += static_cast<int64_t>(once_.size());
+  visits_[turn.side] += static_cast<int64_t>(once_.size());
 }
 
 // Runs the nodes whose groups need no finer windows. To prefetch them pays if they do not fit into
 // the core's cache, which only a trial can tell.
-void Shard::RunOnce(Time end) {
+void Shard::RunOnce(const Turn& turn) {
   constexpr size_t kFewest = 16;  // Fewer nodes take too little time to be measured.
-  if (once_.size() < kFewest) return RunNodes(end, prefetches_.way());
-  if (!prefetches_.is_trial()) {
-    prefetches_.Skip();
-    return RunNodes(end, prefetches_.way());
+  FasterWay& prefetches = prefetches_[turn.side];
+  if (once_.size() < kFewest) return RunNodes(turn, prefetches.way());
+  if (!prefetches.is_trial()) {
+    prefetches.Skip();
+    return RunNodes(turn, prefetches.way());
   }
   const Clock::time_point start = Clock::now();
-  RunNodes(end, prefetches_.way());
+  RunNodes(turn, prefetches.way());
   const std::chrono::duration<double> time = Clock::now() - start;
-  prefetches_.Add(time.count() / static_cast<double>(once_.size()));
+  prefetches.Add(time.count() / static_cast<double>(once_.size()));
 }
 
 // Prefetches, if at all, a node while those before it run.
-void Shard::RunNodes(Time end, bool prefetches) {
-  const Window window{end, end};
+void Shard::RunNodes(const Turn& turn, bool prefetches) {
+  const Time end = turn.window.end;
   for (size_t i = 0; i < once_.size(); ++i) {
     if (prefetches) {
       if (i + 4 < once_.size()) once_[i + 4].node->PrefetchSelf();
@@ -114,18 +118,18 @@ void Shard::RunNodes(Time end, bool prefetches) {
     }
     const DueNode& due = once_[i];
     Group& group = *groups_[due.group];
-    due.node->Run(window);
+    due.node->Run(turn.window);
     group.due.Set(due.index, due.node->Due());
     if (i + 1 < once_.size() && once_[i + 1].group == due.group) continue;
     group.due.Refresh();
-    due_.Set(due.group, group.due.Min());
+    due_[turn.side].Set(due.group, group.due.Min());
   }
 }
 
-void Shard::RunGroup(Group& group, Time end) {
-  while (group.due.Min() < end) {
+void Shard::RunGroup(Group& group, const Turn& turn) {
+  while (group.due.Min() < turn.window.end) {
     const Time start = group.due.Min();
-    const Window window{std::min(start + group.lookahead, end), end};
+    const Window window{std::min(start + group.lookahead, turn.window.end), turn.window.outer};
     SetCheckTime(start);
     const size_t due = group.due.CollectBefore(window.end, due_nodes_);
     for (size_t i = 0; i < due; ++i) {
@@ -135,14 +139,14 @@ void Shard::RunGroup(Group& group, Time end) {
     }
     group.due.Refresh();
     group.visits += static_cast<int64_t>(due);
-    visits_ += static_cast<int64_t>(due);
+    visits_[turn.side] += static_cast<int64_t>(due);
   }
 }
 
-Time Shard::Due() const {
-  Time due = due_.Min();
+Time Shard::Due(size_t side) const {
+  Time due = due_[side].Min();
   for (const std::unique_ptr<Outbox>& outbox : outboxes_) {
-    due = std::min(due, outbox->Writing().due);
+    due = std::min(due, outbox->Writing().due[side]);
   }
   return due;
 }

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +25,7 @@ namespace heddle {
 struct Group {
   std::vector<Node*> nodes;
   DueNodes due;                   // By index in `nodes`.
+  size_t side = 0;                // Of all nodes.
   Duration lookahead{kNever.ps};  // The least time a packet needs between two nodes.
   int64_t weight = 0;             // Number of in-wires, an estimate of the work.
   int64_t visits = 0;             // Nodes run since the engine last shared out work.
@@ -40,27 +42,34 @@ class Shard {
 
   // Between windows: this shard runs group `g` from now on, or does so no longer.
   void Take(uint32_t g);
-  void Release(uint32_t g) { due_.Set(g, kNever); }
+  void Release(uint32_t g) { due_[groups_[g]->side].Set(g, kNever); }
 
   Outbox& OutboxTo(const Shard& other) { return *outboxes_[other.index_]; }
 
-  // Runs window `number`: reads the mail of the last window, then runs all nodes due before `end`.
-  void Run(uint64_t number, Time end);
+  // Window `number`, in which the nodes of one side run.
+  struct Turn {
+    uint64_t number = 0;
+    size_t side = 0;
+    Window window;
+  };
+  // Reads the mail of the last window, then runs all nodes of the side that are due.
+  void Run(const Turn& turn);
   // The same, and counts how long it takes.
-  void RunTimed(uint64_t number, Time end);
+  void RunTimed(const Turn& turn);
 
   // Delivers the mail that window `number` would read.
   void ReadMail(uint64_t number);
 
-  // When this shard next has something to do, or has mail for another shard that matters.
-  Time Due() const;
+  // When nodes of a side next have something to do: here, or elsewhere because of mail from here.
+  Time Due(size_t side) const;
 
-  // Nodes visited in the last window.
-  int64_t visits() const { return visits_; }
+  // Nodes visited in the last window of a side.
+  int64_t visits(size_t side) const { return visits_[side]; }
   int64_t total_visits() const { return total_visits_; }
 
   void Wake(const Node& node, Time at) {
-    if (groups_[node.group_]->due.Lower(node.index_in_group_, at)) due_.Lower(node.group_, at);
+    if (!groups_[node.group_]->due.Lower(node.index_in_group_, at)) return;
+    due_[node.side_].Lower(node.group_, at);
   }
 
  private:
@@ -74,25 +83,27 @@ class Shard {
     uint32_t index;  // In the group.
   };
 
-  void CollectDue(Time end);
-  void RunOnce(Time end);
-  void RunNodes(Time end, bool prefetches);
-  void RunGroup(Group& group, Time end);
+  void CollectDue(const Turn& turn);
+  void RunOnce(const Turn& turn);
+  void RunNodes(const Turn& turn, bool prefetches);
+  void RunGroup(Group& group, const Turn& turn);
 
   const uint32_t index_;
   const Groups& groups_;
-  DueTree due_;                                    // By group; kNever for those of other shards.
+  // By side, then by group; kNever for groups of the other side and of other shards.
+  std::array<DueTree, kSides> due_;
   std::vector<std::unique_ptr<Outbox>> outboxes_;  // By receiving shard.
   std::vector<Outbox*> inboxes_;                   // By sending shard.
   // In this window:
   std::vector<DueNode> once_;        // Due nodes of groups that run the window as a whole.
   std::vector<size_t> fine_;         // Due groups that run finer windows of their own.
   std::vector<uint32_t> due_nodes_;  // Due nodes of one group.
-  int64_t visits_ = 0;
 
-  FasterWay prefetches_{true};  // Whether nodes are prefetched.
+  std::array<int64_t, kSides> visits_{};
+  std::array<FasterWay, kSides> prefetches_{FasterWay(true), FasterWay(true)};
   int64_t total_visits_ = 0;
-  std::chrono::nanoseconds busy_{0};  // In RunTimed() since the engine last compared shards.
+  // By side: time in RunTimed() since the engine last compared shards.
+  std::array<std::chrono::nanoseconds, kSides> busy_{};
 };
 
 }  // namespace heddle

@@ -75,7 +75,8 @@ void WireTail::Announce(Time arrival) { consumer_->Announce(in_port_, arrival); 
 void WireTail::Report(Time arrival) {
   Outbox::Side& mail = outbox_->Writing();
   mail.news.push_back({this, consumer_, in_port_, arrival});
-  mail.due = std::min(mail.due, arrival);
+  Time& due = mail.due[consumer_->side()];
+  due = std::min(due, arrival);
   reported_ = true;
 }
 

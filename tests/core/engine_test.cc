@@ -26,7 +26,7 @@ size_t EventsIn(const ToyLog& log) {
 }
 
 // Compares the engine with the reference for each number of threads, and returns the events.
-size_t Compare(const ToyPlan& plan, bool moves = false) {
+size_t Compare(const ToyPlan& plan, bool moves = false, bool alternates = false) {
   const ToyLog expected = RunOnEventQueue(plan);
   for (const int threads : {1, 2, 3, 8}) {
     SCOPED_TRACE(testing::Message() << "seed " << plan.seed << ", " << threads << " threads");
@@ -35,6 +35,7 @@ size_t Compare(const ToyPlan& plan, bool moves = false) {
       EXPECT_TRUE(result.log[n] == expected[n]) << "node " << n;
     }
     EXPECT_EQ(result.letters_read, result.letters_posted);
+    EXPECT_TRUE(result.alternates || !alternates);
     EXPECT_EQ(result.threads, std::min<int>(threads, static_cast<int>(plan.groups())));
   }
   return EventsIn(expected);
@@ -74,6 +75,35 @@ TEST(EngineTest, EqualsAGlobalEventQueueWhenGroupsMoveFromThreadToThread) {
     Compare(RandomToyPlan(seed, /*groups=*/5, /*group_size=*/4, 40_ns), /*moves=*/true);
   }
   Compare(RandomToyPlan(421, /*groups=*/24, /*group_size=*/4, 60_ns), /*moves=*/true);
+}
+
+TEST(EngineTest, EqualsAGlobalEventQueueWhenTwoSidesRunInTurn) {
+  size_t events = 0;
+  for (uint64_t seed = 501; seed <= 515; ++seed) {
+    for (const ToySides sides : {ToySides::kGroups, ToySides::kNodes}) {
+      for (const bool moves : {false, true}) {
+        events += Compare(RandomToyPlan(seed, /*groups=*/12, /*group_size=*/1, 60_ns, sides), moves,
+                          /*alternates=*/true);
+        events += Compare(RandomToyPlan(seed, /*groups=*/6, /*group_size=*/4, 40_ns, sides), moves,
+                          /*alternates=*/true);
+      }
+    }
+  }
+  EXPECT_GT(events, 40'000u);
+}
+
+TEST(EngineTest, ASideRunsTwiceTheLookaheadAtOnce) {
+  ToyPlan plan = RandomToyPlan(8, 6, 2, 500_ns, ToySides::kNodes);
+  const auto windows = [&](Duration letter_delay) {
+    plan.letter_delay = letter_delay;
+    const ToyResult result = RunOnEngine(plan, 1);
+    Duration longest{0};
+    for (const auto& [start, end] : result.spans) longest = std::max(longest, end - start);
+    EXPECT_EQ(longest, letter_delay);
+    return result.windows;
+  };
+  const uint64_t few = windows(2 * plan.Lookahead());
+  EXPECT_GT(windows(plan.Lookahead()), few);
 }
 
 TEST(EngineTest, WindowsFollowEachOtherWithinTheLookaheadAndEndWithTheRun) {
@@ -231,24 +261,24 @@ TEST(EngineTest, TheBusiestThreadPassesGroupsOn) {
     SCOPED_TRACE(may_move);
     std::deque<Worker> workers;
     Engine engine;
-    for (int i = 0; i < 40; ++i) {
-      engine.Add(workers.emplace_back(std::chrono::microseconds(i < 20 ? 10 : 1), may_move),
+    for (int i = 0; i < 80; ++i) {
+      engine.Add(workers.emplace_back(std::chrono::microseconds(i < 40 ? 10 : 1), may_move),
                  engine.AddGroup());
     }
     for (size_t i = 0; i < workers.size(); ++i) {  // Two rings.
-      const size_t next = i % 20 == 19 ? i - 19 : i + 1;
+      const size_t next = i % 40 == 39 ? i - 39 : i + 1;
       engine.Connect(workers[i], workers[i].wire, workers[next], 1_us);
     }
     engine.Place(2);
     std::vector<int> before;
     for (const Worker& worker : workers) before.push_back(engine.shard_of(worker));
-    UntilConductor conductor(Time{} + 1_us * 400);
+    UntilConductor conductor(Time{} + 1_us * 1000);
     engine.Run(conductor);
     int left = 0;
     int came = 0;
     for (size_t i = 0; i < workers.size(); ++i) {
       const bool moved = engine.shard_of(workers[i]) != before[i];
-      (i < 20 ? left : came) += moved ? 1 : 0;
+      (i < 40 ? left : came) += moved ? 1 : 0;
     }
     EXPECT_EQ(left > came, may_move) << left << " left, " << came << " came";
   }
@@ -329,7 +359,7 @@ TEST(EngineTest, NoWindowIsLongerThanTheLimit) {
   two.engine.LimitWindow(100_ns);
   EXPECT_EQ(two.engine.lookahead(), 100_ns);
   two.a.Set(Time{0});
-  two.a.on_timer = [](const Window& window) { EXPECT_EQ(window.outer_end, Time{} + 100_ns); };
+  two.a.on_timer = [](const Window& window) { EXPECT_EQ(window.outer, Time{} + 100_ns); };
   UntilConductor conductor(Time{} + 1_s);
   two.engine.Run(conductor);
 }

@@ -37,7 +37,7 @@ class ToyBrain {
         nodes_(static_cast<uint32_t>(plan.nodes())),
         out_ports_(static_cast<uint32_t>(
             std::ranges::count(plan.links, id, [](const ToyPlan::Link& l) { return l.from; }))),
-        lookahead_(plan.Lookahead()) {}
+        letter_delay_(plan.letter_delay) {}
 
   void OnPacket(Time now, PortIndex in_port, uint32_t payload, uint8_t life, ToyWorld& world) {
     log_.push_back({now, ToyEvent::kPacket, in_port, payload, mood_});
@@ -50,7 +50,7 @@ class ToyBrain {
     if (choice >= 8) SendSome(payload, life, choice >= 56 ? 2 : 1, world);
     if (choice % 8 == 1) world.SetTimer(now + GridSteps(rng_, 30), rng_.Below(4));
     if (choice % 16 == 2) {
-      world.Post(rng_.Below(nodes_), now + lookahead_ + GridSteps(rng_, 3), rng_.Below(4));
+      world.Post(rng_.Below(nodes_), now + letter_delay_ + GridSteps(rng_, 3), rng_.Below(4));
     }
   }
 
@@ -77,7 +77,7 @@ class ToyBrain {
   Rng rng_;
   uint32_t nodes_;
   uint32_t out_ports_;
-  Duration lookahead_;
+  Duration letter_delay_;
   uint64_t mood_ = 0;
   std::vector<ToyEvent> log_;
 };
@@ -308,7 +308,8 @@ Duration ToyPlan::Lookahead() const {
   return least;
 }
 
-ToyPlan RandomToyPlan(uint64_t seed, size_t groups, size_t group_size, Duration length) {
+ToyPlan RandomToyPlan(uint64_t seed, size_t groups, size_t group_size, Duration length,
+                      ToySides sides) {
   Rng rng = Rng::Stream(seed, "plan", 0);
   ToyPlan plan;
   plan.seed = seed;
@@ -317,8 +318,15 @@ ToyPlan RandomToyPlan(uint64_t seed, size_t groups, size_t group_size, Duration 
   const uint32_t nodes = static_cast<uint32_t>(plan.nodes());
   for (size_t n = 0; n < nodes; ++n) {
     const auto link_to = [&](size_t to) {
-      const bool within = plan.group_of[n] == plan.group_of[to];
-      const Duration least = within ? kGrid + GridSteps(rng, 4) : 1_ns + GridSteps(rng, 20);
+      const bool one_group = plan.group_of[n] == plan.group_of[to];
+      const bool within = one_group && sides != ToySides::kNodes;
+      const bool one_side = sides == ToySides::kGroups
+                                ? !one_group && (plan.group_of[n] - plan.group_of[to]) % 2 == 0
+                                : sides == ToySides::kNodes && (n - to) % 2 == 0;
+      if (one_side) return;
+      const Duration least = within      ? kGrid + GridSteps(rng, 4)
+                             : one_group ? 3_ns
+                                         : 1_ns + GridSteps(rng, 20);
       if (to != n) plan.links.push_back({n, to, least});
     };
     link_to((n + 1) % nodes);
@@ -329,6 +337,8 @@ ToyPlan RandomToyPlan(uint64_t seed, size_t groups, size_t group_size, Duration 
                            rng.Below(nodes), rng.Below(4), rng.Below(4) != 0});
   }
   std::ranges::stable_sort(plan.shocks, {}, &ToyPlan::Shock::at);
+  plan.letter_delay = plan.Lookahead();
+  if (sides != ToySides::kNone) plan.letter_delay += GridSteps(rng, 15);
   return plan;
 }
 
@@ -348,12 +358,14 @@ ToyResult RunOnEngine(const ToyPlan& plan, int threads, bool moves) {
     engine.Connect(nodes[link.from], nodes[link.from].AddOut(link.least), nodes[link.to],
                    link.least);
   }
+  engine.LimitWindow(plan.letter_delay);
   engine.Place(threads);
   if (moves) engine.MoveGroupsAtRandom(plan.seed);
   ToyConductor conductor(plan, nodes);
   ToyResult result;
   result.end = engine.Run(conductor);
   result.threads = engine.threads();
+  result.alternates = engine.alternates();
   result.windows = engine.windows();
   result.spans = std::move(conductor.spans);
   for (ToyNode& node : nodes) {

@@ -36,6 +36,7 @@ struct ToyPlan {
   std::vector<size_t> group_of;  // By node; groups are numbered from 0.
   std::vector<Link> links;
   std::vector<Shock> shocks;  // Ordered by time.
+  Duration letter_delay;      // A letter takes at least this long.
   Time end;
 
   size_t nodes() const { return group_of.size(); }
@@ -45,7 +46,13 @@ struct ToyPlan {
 
 // A random world of `groups` groups of `group_size` nodes, with links of 1 to 3 ns between groups,
 // of 100 to 500 ps within, all on a grid of 100 ps, so that much happens at the same instant.
-ToyPlan RandomToyPlan(uint64_t seed, size_t groups, size_t group_size, Duration length);
+enum class ToySides {
+  kNone,    // Links lead anywhere.
+  kGroups,  // No link leads from one group of an even number to another, nor between odd ones.
+  kNodes,   // The same for the numbers of nodes. Links within groups are as long as others.
+};
+ToyPlan RandomToyPlan(uint64_t seed, size_t groups, size_t group_size, Duration length,
+                      ToySides sides = ToySides::kNone);
 
 // Something that a node has handled.
 struct ToyEvent {
@@ -68,6 +75,7 @@ ToyLog RunOnEventQueue(const ToyPlan& plan);
 struct ToyResult {
   ToyLog log;
   int threads = 0;
+  bool alternates = false;
   uint64_t windows = 0;
   int64_t letters_posted = 0;
   int64_t letters_read = 0;
