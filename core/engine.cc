@@ -245,15 +245,18 @@ void Engine::Insert(TappedNode& tapped) {
   tapped.shard_ = node.shard_;
   tapped.group_ = node.group_;
   tapped.index_in_group_ = node.index_in_group_;
-  // What taps see goes to the conductor, in the order of time. So all nodes are on one side.
-  alternates_ = false;
-  for (const std::unique_ptr<Group>& group : groups_) {
-    group->side = 0;
-    for (Node* any : group->nodes) any->side_ = 0;
-  }
+  tapped.side_ = node.side_;
   Node*& place = tapped.shard_->groups_[node.group_]->nodes[node.index_in_group_];
   tapped.RunInstead(*place);
   place = &tapped;
+}
+
+void Engine::MergeSides() {
+  alternates_ = false;
+  for (const std::unique_ptr<Group>& group : groups_) {
+    group->side = 0;
+    for (Node* node : group->nodes) node->side_ = 0;
+  }
 }
 
 Time Engine::Run(Conductor& conductor) {
@@ -335,8 +338,8 @@ void Engine::RunWindowsAlone() {
 // Chooses the side that runs next: the one that has run less far. `next` is when the conductor acts
 // next. Returns the latest end of the window that the other side allows.
 //
-// Nothing happens at a node before something is due there, or a packet has come from the other
-// side, or the conductor acts.
+// Nothing happens at a node before something is due there, or a packet or a letter has come from
+// the other side, or the conductor acts.
 Time Engine::ChooseSide(Time next) {
   std::array<Time, kSides> due = {kNever, kNever};
   for (const std::unique_ptr<Shard>& shard : shards_) {
@@ -348,7 +351,7 @@ Time Engine::ChooseSide(Time next) {
     return ran_to_[0] + lookahead_;
   }
   for (size_t side = 0; side < kSides; ++side) {
-    const Time earliest = std::min({next, due[side], due[1 - side] + lookahead_});
+    const Time earliest = std::min({next, due[side], due[1 - side] + lookahead()});
     ran_to_[side] = std::max(ran_to_[side], earliest);
   }
   turn_.side = std::tie(ran_to_[1], due[1]) < std::tie(ran_to_[0], due[0]) ? 1 : 0;

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs nodes through simulated time. There is no global event queue.
 //
-// A node cannot affect another one before a packet has crossed the link between them. So time is
-// cut into windows no longer than the shortest link (the lookahead). Inside a window every node
-// runs alone. When the next window opens, the packets it has sent lie on its wires, stamped with
-// their arrival. Windows in which no node has anything due are skipped.
+// A node cannot affect another one before a packet has crossed the link between them. The shortest
+// link is the lookahead. So when a node's neighbours have run to some instant, it may run alone for
+// one lookahead more: all packets that arrive by then lie on its wires, stamped with their arrival.
+// The stretch of time that it runs is a window. Windows in which no node has anything due are
+// skipped.
+//
+// Fat-trees, leaf-spines and most other fabrics have two sides: links lead only from one side to
+// the other (hosts and every second tier; the tiers between). The sides run in turn. Each runs to
+// one lookahead beyond the other, so its windows are two lookaheads long. That halves the visits to
+// nodes. Where there are no two sides, all nodes run in each window, which is one lookahead long.
 //
 // Time, port and key fix the order of all events of a node (core/node.h). So results do not depend
 // on the order in which nodes run, on the length of windows, or on the number of threads.
@@ -41,15 +47,17 @@ class Conductor {
   // The earliest time at which the conductor has something to do; kNever if there is nothing.
   virtual Time Next() = 0;
 
-  // A window opens at `start`. Does everything due at or before `start`, and tells the nodes of
-  // flows that start inside the window. Returns the window's end: after `start`, at most `latest`,
-  // and not after the next thing to do.
+  // A window opens at `start`, for all nodes or those of one side. Nodes of the other side may have
+  // run further, but not beyond Next(). Does everything due at or before `start`, and tells the
+  // nodes of flows that start inside the window. Returns the window's end: after `start`, at most
+  // `latest`, and not after the next thing to do between windows.
   virtual Time Open(Time start, Time latest) = 0;
 
-  // A window has ended, at `end`.
+  // A window has ended, at `end`. No node has run further.
   virtual void Close(Time end) = 0;
 
-  // When the run ends. The end may move earlier, but not before the end of the last window.
+  // When the run ends. The end may move earlier, but not before the end of the last window. Both
+  // sides run up to it.
   virtual Time End() const = 0;
 };
 
@@ -85,6 +93,11 @@ class Engine {
   // Called after Place(). `tapped` runs in place of its node, or in place of the tap already there.
   // It must outlive the engine.
   void Insert(TappedNode& tapped);
+
+  // Called after Place(), before Insert(), if someone looks at nodes of both sides between windows,
+  // other than when the conductor acts: they must all have run to the same instant. Makes one side
+  // of both, so that windows are half as long.
+  void MergeSides();
 
   // --- Running ---
 

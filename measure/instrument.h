@@ -82,14 +82,16 @@ class FlowObserver {
 };
 
 // Is told of each flow whose last byte was acknowledged in the window that closes, long before
-// FlowObserver::OnEnd(). The order within a window is arbitrary.
+// FlowObserver::OnEnd(). The order within a window is arbitrary. Hosts have run to its end;
+// switches may not have.
 class SenderObserver {
  public:
   virtual ~SenderObserver() = default;
   virtual void OnSenderDone(FlowId flow) = 0;
 };
 
-// Is told when a window closes, to gather what threads have noted in it.
+// Is told when a window closes, to gather what threads have noted in it. All nodes have run to the
+// end of the window then (Engine::MergeSides()).
 class WindowObserver {
  public:
   virtual ~WindowObserver() = default;

@@ -29,6 +29,7 @@ InstrumentPanel::InstrumentPanel(MeasuredRun& run, std::vector<Instrument*> inst
   if (!sender_observers_.empty()) {
     for (const auto& recorder : run_.recorders()) recorder->KeepSendersDone();
   }
+  if (!window_observers_.empty()) run_.network().engine().MergeSides();
   for (Instrument* instrument : instruments_) instrument->Attach(run_);
   FindNext();
 }
