@@ -70,7 +70,7 @@ class PortRig {
   FifoPort port_;
   Packet packet_;
   Time now_;
-  Window window_{Time{} + kLink.delay, Time{} + kLink.delay};
+  Window window_{Time{} + kLink.delay, Time{} + kLink.delay, Time{} + kLink.delay};
 };
 
 // A FIFO port is sent a packet at a time and is idle when the next one comes.

@@ -17,6 +17,8 @@ namespace heddle {
 
 class DueNodes {
  public:
+  static constexpr size_t kListed = 64;  // So many nodes make a list.
+
   void Resize(size_t size) {
     is_list_ = size <= kListed;
     if (is_list_) {
@@ -41,17 +43,26 @@ class DueNodes {
   // Writes the nodes due before `end` to the front of `due`, in ascending order, and returns their
   // number. `due` has room for all nodes and one more.
   size_t CollectBefore(Time end, std::vector<uint32_t>& due) const {
+    if (is_list_) return CollectBefore(end, 0, list_.size(), due);
     size_t count = 0;
-    if (is_list_) {
-      // Without branches: which nodes are due follows no pattern.
-      for (uint32_t i = 0; i < list_.size(); ++i) {
-        due[count] = i;
-        count += list_[i] < end ? 1 : 0;
-      }
-    } else {
-      tree_.ForEachBefore(end, [&](size_t i) { due[count++] = static_cast<uint32_t>(i); });
+    tree_.ForEachBefore(end, [&](size_t i) { due[count++] = static_cast<uint32_t>(i); });
+    return count;
+  }
+
+  // The same for nodes [first, last) of a list, and their earliest time.
+  size_t CollectBefore(Time end, size_t first, size_t last, std::vector<uint32_t>& due) const {
+    size_t count = 0;
+    // Without branches: which nodes are due follows no pattern.
+    for (size_t i = first; i < last; ++i) {
+      due[count] = static_cast<uint32_t>(i);
+      count += list_[i] < end ? 1 : 0;
     }
     return count;
+  }
+  Time MinOf(size_t first, size_t last) const {
+    Time min = kNever;
+    for (size_t i = first; i < last; ++i) min = std::min(min, list_[i]);
+    return min;
   }
 
   // Replaces the due time of `i` by `at`. Min() is right again after Refresh().
@@ -65,8 +76,6 @@ class DueNodes {
   void Refresh() { min_ = is_list_ ? *std::ranges::min_element(list_) : tree_.Min(); }
 
  private:
-  static constexpr size_t kListed = 64;
-
   bool is_list_ = true;
   Time min_ = kNever;
   std::vector<Time> list_;

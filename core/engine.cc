@@ -134,6 +134,7 @@ void Engine::Place(int threads) {
   }
   std::vector<std::vector<uint32_t>> parts = placement.Place();
   FormSides(parts);
+  FormSidesInside();
   for (const std::unique_ptr<Group>& group : groups_) group->due.Resize(group->nodes.size());
   for (const std::vector<uint32_t>& part : parts) {
     shards_.push_back(std::make_unique<Shard>(static_cast<uint32_t>(shards_.size()), groups_));
@@ -198,6 +199,31 @@ void Engine::FormSides(std::vector<std::vector<uint32_t>>& parts) {
   }
   for (const Link& link : links_) {
     link.wire->within_group_ = link.from->group_ == link.wire->consumer_->group_;
+  }
+}
+
+// The same inside groups, whose nodes it puts into the order of sides.
+void Engine::FormSidesInside() {
+  std::vector<Edges> inside(groups_.size());
+  for (const Link& link : links_) {
+    const Node& to = *link.wire->consumer_;
+    if (link.wire->within_group_) {
+      inside[to.group_].push_back({link.from->index_in_group_, to.index_in_group_});
+    }
+  }
+  for (uint32_t g = 0; g < groups_.size(); ++g) {
+    Group& group = *groups_[g];
+    const size_t size = group.nodes.size();
+    const auto sides = TwoColours(inside[g], std::vector<bool>(size, false));
+    if (!sides || inside[g].empty() || size > DueNodes::kListed) continue;
+    const std::vector<Node*> nodes = std::exchange(group.nodes, {});
+    group.weight = 0;
+    for (uint8_t side = 0; side < kSides; ++side) {
+      if (side == 1) group.second = group.nodes.size();
+      for (size_t i = 0; i < size; ++i) {
+        if ((*sides)[i] == side) AddTo(group, g, *nodes[i]);
+      }
+    }
   }
 }
 
@@ -375,6 +401,7 @@ bool Engine::OpenNextWindow() {
   HEDDLE_CHECK(start < window.end && window.end <= allowed, "a window of [{}, {}) ps", start.ps,
                window.end.ps);
   ran_to_[turn_.side] = window.end;
+  window.inner = window.end;
   window.outer = alternates_ ? ran_to_[1 - turn_.side] : window.end;
   return true;
 }

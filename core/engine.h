@@ -135,6 +135,7 @@ class Engine {
   };
 
   void FormSides(std::vector<std::vector<uint32_t>>& parts);
+  void FormSidesInside();
   void Split(uint32_t g, const std::vector<uint8_t>& sides, std::vector<uint32_t>& part);
   void AddTo(Group& group, uint32_t g, Node& node);
   void SetDelivery(const Link& link);

@@ -24,12 +24,14 @@ class Shard;
 
 // The part of simulated time in which a node may run alone.
 struct Window {
-  Time end;    // The node handles events due before this.
-  Time outer;  // Nodes outside its group have handled all events before this.
+  Time end;  // The node handles events due before this.
+  // The other nodes of its group, and those outside, have handled all events before these times, or
+  // will in this window.
+  Time inner;
+  Time outer;
 
-  // The earliest time at which a packet on `wire` may arrive. Packets that arrive earlier have been
-  // taken, or will be in this window.
-  Time Horizon(const WireTail& wire) const { return wire.within_group() ? end : outer; }
+  // The earliest time at which a packet on `wire` may arrive.
+  Time Horizon(const WireTail& wire) const { return wire.within_group() ? inner : outer; }
 };
 
 class Node {

@@ -3,6 +3,8 @@
 #include "core/shard.h"
 
 #include <algorithm>
+#include <array>
+#include <tuple>
 
 #include "core/check.h"
 
@@ -127,20 +129,49 @@ void Shard::RunNodes(const Turn& turn, bool prefetches) {
 }
 
 void Shard::RunGroup(Group& group, const Turn& turn) {
+  if (group.second != 0) return RunGroupInTurn(group, turn);
   while (group.due.Min() < turn.window.end) {
     const Time start = group.due.Min();
-    const Window window{std::min(start + group.lookahead, turn.window.end), turn.window.outer};
+    const Time end = std::min(start + group.lookahead, turn.window.end);
     SetCheckTime(start);
-    const size_t due = group.due.CollectBefore(window.end, due_nodes_);
-    for (size_t i = 0; i < due; ++i) {
-      Node& node = *group.nodes[due_nodes_[i]];
-      node.Run(window);
-      group.due.Set(due_nodes_[i], node.Due());
-    }
+    RunNodesOf(group, group.due.CollectBefore(end, due_nodes_), {end, end, turn.window.outer});
     group.due.Refresh();
-    group.visits += static_cast<int64_t>(due);
-    visits_[turn.side] += static_cast<int64_t>(due);
   }
+}
+
+// The same for a group of two sides. Engine::ChooseSide() does it for the whole network.
+void Shard::RunGroupInTurn(Group& group, const Turn& turn) {
+  const std::array<size_t, kSides + 1> bounds = {0, group.second, group.nodes.size()};
+  std::array<Time, kSides> ran_to = {group.due.Min(), group.due.Min()};
+  for (;;) {
+    std::array<Time, kSides> due;
+    for (size_t i = 0; i < kSides; ++i) due[i] = group.due.MinOf(bounds[i], bounds[i + 1]);
+    if (std::min(due[0], due[1]) >= turn.window.end) break;
+    for (size_t i = 0; i < kSides; ++i) {
+      ran_to[i] = std::max(ran_to[i], std::min(due[i], due[1 - i] + group.lookahead));
+    }
+    const size_t side = std::tie(ran_to[1], due[1]) < std::tie(ran_to[0], due[0]) ? 1 : 0;
+    const Window window{.end = std::min(ran_to[1 - side] + group.lookahead, turn.window.end),
+                        .inner = ran_to[1 - side],
+                        .outer = turn.window.outer};
+    SetCheckTime(ran_to[side]);
+    RunNodesOf(group,
+               group.due.CollectBefore(window.end, bounds[side], bounds[side + 1], due_nodes_),
+               window);
+    ran_to[side] = window.end;
+  }
+  group.due.Refresh();
+}
+
+// Runs the first `due` of due_nodes_.
+void Shard::RunNodesOf(Group& group, size_t due, const Window& window) {
+  for (size_t i = 0; i < due; ++i) {
+    Node& node = *group.nodes[due_nodes_[i]];
+    node.Run(window);
+    group.due.Set(due_nodes_[i], node.Due());
+  }
+  group.visits += static_cast<int64_t>(due);
+  visits_[group.side] += static_cast<int64_t>(due);
 }
 
 Time Shard::Due(size_t side) const {

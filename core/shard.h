@@ -27,8 +27,11 @@ struct Group {
   DueNodes due;                   // By index in `nodes`.
   size_t side = 0;                // Of all nodes.
   Duration lookahead{kNever.ps};  // The least time a packet needs between two nodes.
-  int64_t weight = 0;             // Number of in-wires, an estimate of the work.
-  int64_t visits = 0;             // Nodes run since the engine last shared out work.
+  // The nodes from this index on are the second of two sides, which run in turn in finer windows;
+  // 0: there are no two sides.
+  size_t second = 0;
+  int64_t weight = 0;  // Number of in-wires, an estimate of the work.
+  int64_t visits = 0;  // Nodes run since the engine last shared out work.
 };
 
 using Groups = std::vector<std::unique_ptr<Group>>;
@@ -87,6 +90,8 @@ class Shard {
   void RunOnce(const Turn& turn);
   void RunNodes(const Turn& turn, bool prefetches);
   void RunGroup(Group& group, const Turn& turn);
+  void RunGroupInTurn(Group& group, const Turn& turn);
+  void RunNodesOf(Group& group, size_t due, const Window& window);
 
   const uint32_t index_;
   const Groups& groups_;

@@ -27,7 +27,7 @@ PacketRing* PacketRing::New(uint32_t capacity, bool telemetry) {
   void* memory = std::aligned_alloc(alignof(PacketRing), RingBytes(capacity, telemetry));
   if (memory == nullptr) throw std::bad_alloc();
   PacketRing* ring = static_cast<PacketRing*>(memory);
-  ring->mask = capacity - 1;
+  ring->capacity = capacity;
   ring->outgrown = nullptr;
   return ring;
 }
@@ -42,18 +42,23 @@ void PacketRing::Delete(PacketRing* ring) {
 
 void WireTail::MakeRoom(uint64_t first) {
   WireHead& head = consumer_->wire_head(in_port_);
-  PacketRing* old = ring_;
-  kept_from_ = std::min(first, taken());
+  PacketRing* old = PacketRing::Of(slots_);
+  const uint64_t kept_from = std::min(first, taken());
+  const auto full_at = [&](const PacketRing& ring) {
+    return (kept_from + ring.capacity - 1) * PacketRing::kBytes;  // One slot marks the end.
+  };
+  if (old != nullptr) full_at_ = full_at(*old);
   if (old != nullptr && HasRoom()) return;
   PacketRing* grown =
-      PacketRing::New(old == nullptr ? kFirstCapacity : 2 * (mask_ + 1), telemetry_);
-  for (uint64_t i = kept_from_; i != pushed(); ++i) {
-    grown->slots[i & grown->mask] = old->slots[i & mask_];
+      PacketRing::New(old == nullptr ? kFirstCapacity : 2 * old->capacity, telemetry_);
+  for (uint64_t i = kept_from; i != pushed(); ++i) {
+    grown->slots[i & (grown->capacity - 1)] = At(i);
     if (telemetry_) grown->TelemetryOf(i) = old->TelemetryOf(i);
   }
   grown->outgrown = old;
-  mask_ = grown->mask;
-  ring_ = grown;
+  slots_ = reinterpret_cast<std::byte*>(grown->slots);
+  byte_mask_ = grown->byte_mask();
+  full_at_ = full_at(*grown);
   Next().arrival = kNever;
   if (outbox_ != nullptr) {
     outbox_->Writing().grown.push_back({&head, grown});
@@ -63,12 +68,12 @@ void WireTail::MakeRoom(uint64_t first) {
 }
 
 uint64_t WireTail::taken() const {
-  return consumer_->wire_head(in_port_).head_.load(std::memory_order_acquire);
+  return consumer_->wire_head(in_port_).head_.load(std::memory_order_acquire) / PacketRing::kBytes;
 }
 
-uint64_t WireTail::waiting() const { return tail_ - consumer_->wire_head(in_port_).popped(); }
+uint64_t WireTail::waiting() const { return pushed() - consumer_->wire_head(in_port_).popped(); }
 
-void WireTail::TellOfChange() { consumer_->OnWireChange(in_port_, tail_); }
+void WireTail::TellOfChange() { consumer_->OnWireChange(in_port_, pushed()); }
 
 void WireTail::Announce(Time arrival) { consumer_->Announce(in_port_, arrival); }
 
@@ -85,27 +90,28 @@ void Outbox::EndWindow() {
 }
 
 size_t WireTail::memory_bytes() const {
-  return ring_ == nullptr ? 0 : RingBytes(mask_ + 1, telemetry_);
+  return slots_ == nullptr ? 0 : RingBytes(PacketRing::Of(slots_)->capacity, telemetry_);
 }
 
 void WireHead::Learn(uint64_t pushed) {
-  for (uint64_t i = known_; i != pushed; ++i) {
-    __builtin_prefetch(&ring_->slots[i & mask_], /*rw=*/0, /*locality=*/2);
+  const uint64_t end = pushed * PacketRing::kBytes;
+  for (uint64_t byte = known_; byte != end; byte += PacketRing::kBytes) {
+    __builtin_prefetch(&SlotAt(byte), /*rw=*/0, /*locality=*/2);
   }
-  known_ = pushed;
+  known_ = end;
 }
 
 Time WireHead::Refresh(uint64_t pushed) {
-  if (known_ != kByArrival) known_ = pushed;
+  if (known_ != kByArrival) known_ = pushed * PacketRing::kBytes;
   ahead_ = kNever;
-  return ring_ == nullptr ? kNever : NextArrival();
+  return slots_ == nullptr ? kNever : NextArrival();
 }
 
 void WireHead::Adopt(PacketRing* ring) {
-  ring_ = ring;
-  mask_ = ring_->mask;
-  PacketRing::Delete(ring_->outgrown);
-  ring_->outgrown = nullptr;
+  slots_ = reinterpret_cast<std::byte*>(ring->slots);
+  byte_mask_ = ring->byte_mask();
+  PacketRing::Delete(ring->outgrown);
+  ring->outgrown = nullptr;
 }
 
 }  // namespace heddle

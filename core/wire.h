@@ -32,25 +32,36 @@ namespace heddle {
 class Node;
 class Outbox;
 
+// Both ends hold the address of the ring's first slot, and count bytes instead of packets: packet
+// number n is at byte n * sizeof(Packet), modulo the size of the ring. That spares the processor to
+// multiply.
 struct PacketRing {
   static PacketRing* New(uint32_t capacity, bool telemetry);  // `capacity` is a power of two.
   // Frees `ring` and the rings that it has replaced.
   static void Delete(PacketRing* ring);
 
-  alignas(64) uint32_t mask;
+  static constexpr uint64_t kBytes = sizeof(Packet);
+
+  alignas(64) uint32_t capacity;
   PacketRing* outgrown;  // The ring this one replaced, while the head may still read it.
   Packet slots[1];
 
+  uint32_t byte_mask() const { return static_cast<uint32_t>((capacity - 1) * kBytes); }
+  // The ring whose first slot is at `slots`; null if that is null.
+  static PacketRing* Of(std::byte* slots) {
+    return slots == nullptr ? nullptr
+                            : reinterpret_cast<PacketRing*>(slots - offsetof(PacketRing, slots));
+  }
   // The records lie behind the last packet slot, if the wire carries telemetry.
   Telemetry& TelemetryOf(uint64_t number) {
-    return reinterpret_cast<Telemetry*>(slots + mask + 1)[number & mask];
+    return reinterpret_cast<Telemetry*>(slots + capacity)[number & (capacity - 1)];
   }
 };
 
 class WireTail {
  public:
   WireTail() = default;
-  ~WireTail() { PacketRing::Delete(ring_); }
+  ~WireTail() { PacketRing::Delete(PacketRing::Of(slots_)); }
   WireTail(const WireTail&) = delete;
   WireTail& operator=(const WireTail&) = delete;
 
@@ -63,9 +74,9 @@ class WireTail {
   }
 
   // The same in steps, for a sender that looks back at packets from number `first` on.
-  bool HasRoom() const { return pushed() - kept_from_ < mask_; }
+  bool HasRoom() const { return tail_ < full_at_; }
   void MakeRoom(uint64_t first);
-  Packet& Next() { return ring_->slots[pushed() & mask_]; }
+  Packet& Next() { return SlotAt(tail_); }
 
   // Hands over the packet in Slot(), which arrives at `arrival`. `horizon` is the end of the
   // sender's window as the receiver sees it, and `previous` the arrival of the packet pushed before
@@ -75,11 +86,11 @@ class WireTail {
     HEDDLE_CHECK(arrival >= horizon,
                  "a packet arrives at {} ps, inside the window that ends at {} ps", arrival.ps,
                  horizon.ps);
-    const uint64_t next = pushed() + 1;
+    const uint64_t next = tail_ + PacketRing::kBytes;
     tail_ = next;
-    ring_->slots[next & mask_].arrival = kNever;
+    SlotAt(next).arrival = kNever;
     // A store that misses the cache holds up the ones behind it, so the line must be there by then.
-    __builtin_prefetch(&ring_->slots[(next + kAhead) & mask_], /*rw=*/1);
+    __builtin_prefetch(&SlotAt(next + kAhead), /*rw=*/1);
     if (outbox_ != nullptr) {
       if (!reported_) Report(arrival);
     } else if (previous < horizon) {
@@ -89,10 +100,10 @@ class WireTail {
 
   // Finds a packet by its number, counted from 0. The packet must not have arrived yet, or be one
   // that MakeRoom() keeps.
-  Packet& At(uint64_t number) { return ring_->slots[number & mask_]; }
+  Packet& At(uint64_t number) { return SlotAt(number * PacketRing::kBytes); }
   // The telemetry beside packet `number`. It may be written until the end of the window in which
   // the packet was committed.
-  Telemetry& Extra(uint64_t number) { return ring_->TelemetryOf(number); }
+  Telemetry& Extra(uint64_t number) { return PacketRing::Of(slots_)->TelemetryOf(number); }
 
   // Counts the packets that the head is known to have taken.
   uint64_t taken() const;
@@ -102,13 +113,13 @@ class WireTail {
   // that the rest have new arrivals.
   uint64_t waiting() const;
   void TakeBack(uint64_t packets) {
-    tail_ -= packets;
+    tail_ -= packets * PacketRing::kBytes;
     if (packets > 0) Next().arrival = kNever;
   }
   void TellOfChange();
 
   // Packets committed so far.
-  uint64_t pushed() const { return tail_; }
+  uint64_t pushed() const { return tail_ / PacketRing::kBytes; }
 
   bool within_group() const { return within_group_; }
 
@@ -122,19 +133,22 @@ class WireTail {
   friend class Outbox;
   friend class WireHead;
 
-  static constexpr uint64_t kAhead = 2;  // The slot prefetched lies so far behind the next one.
+  // The slot prefetched lies so far behind the next one.
+  static constexpr uint64_t kAhead = 2 * PacketRing::kBytes;
+
+  Packet& SlotAt(uint64_t byte) { return *reinterpret_cast<Packet*>(slots_ + (byte & byte_mask_)); }
 
   void Announce(Time arrival);  // Tells a consumer on this thread.
   void Report(Time arrival);    // Tells a consumer on another thread.
   uint64_t EndReport() {
     reported_ = false;
-    return tail_;
+    return pushed();
   }
 
-  PacketRing* ring_ = nullptr;  // Allocated with the first packet.
-  uint64_t tail_ = 0;
-  uint64_t kept_from_ = 0;  // Slots of packets before this may be used again.
-  uint32_t mask_ = 0;
+  std::byte* slots_ = nullptr;  // Allocated with the first packet.
+  uint64_t tail_ = 0;           // Bytes pushed.
+  uint64_t full_at_ = 0;        // The slots until this byte may be used.
+  uint32_t byte_mask_ = 0;
   PortIndex in_port_ = 0;
   bool within_group_ = true;
   bool reported_ = false;  // Report() was called in this window.
@@ -146,11 +160,11 @@ class WireTail {
 class WireHead {
  public:
   WireHead() = default;
-  WireHead(const WireHead& other) : ring_(other.ring_), mask_(other.mask_) {}
+  WireHead(const WireHead& other) : slots_(other.slots_), byte_mask_(other.byte_mask_) {}
 
-  Packet& Front() { return ring_->slots[popped() & mask_]; }
-  Packet& Second() { return ring_->slots[(popped() + 1) & mask_]; }
-  const Telemetry& FrontExtra() { return ring_->TelemetryOf(popped()); }
+  Packet& Front() { return SlotAt(head()); }
+  Packet& Second() { return SlotAt(head() + PacketRing::kBytes); }
+  const Telemetry& FrontExtra() { return PacketRing::Of(slots_)->TelemetryOf(popped()); }
 
   // Removes the front packet and returns the arrival of the next one, kNever if there is none yet.
   Time Pop() {
@@ -160,26 +174,26 @@ class WireHead {
   }
 
   // The arrival of the front packet; kNever if there is none.
-  Time NextArrival() { return ArrivalOf(popped()); }
+  Time NextArrival() { return ArrivalAt(head()); }
   // The arrival of the packet behind the front one; kNever if there is none. Call it once before
   // each Drop(). It also reads the arrival behind that one, for the next call: the merge of wires
   // would have to wait for a slot that is not in the cache.
   Time ReadSecondArrival() {
-    const Time second = ahead_ == kNever ? ArrivalOf(popped() + 1) : ahead_;
-    ahead_ = second == kNever ? kNever : ArrivalOf(popped() + 2);
+    const Time second = ahead_ == kNever ? ArrivalAt(head() + PacketRing::kBytes) : ahead_;
+    ahead_ = second == kNever ? kNever : ArrivalAt(head() + 2 * PacketRing::kBytes);
     return second;
   }
 
   // Removes the front packet. The sender may use its slot.
-  void Drop() { head_.store(popped() + 1, std::memory_order_release); }
+  void Drop() { head_.store(head() + PacketRing::kBytes, std::memory_order_release); }
 
   // Visits the known packets that arrive before `end`, in their order, without taking them. While a
   // window runs, these are all packets that arrive in it.
   template <class Visit>
   void ForEachBefore(Time end, const Visit& visit) const {
-    if (ring_ == nullptr) return;
-    for (uint64_t number = popped(); ArrivalOf(number) < end; ++number) {
-      visit(ring_->slots[number & mask_]);
+    if (slots_ == nullptr) return;
+    for (uint64_t byte = head(); ArrivalAt(byte) < end; byte += PacketRing::kBytes) {
+      visit(SlotAt(byte));
     }
   }
 
@@ -187,11 +201,13 @@ class WireHead {
   void Prefetch() {
     const uint32_t front = static_cast<uint32_t>(popped());
     const uint32_t count = std::min(front - std::exchange(prefetched_from_, front) + 2, kMost);
-    for (uint32_t i = 0; i < count; ++i) __builtin_prefetch(&ring_->slots[(front + i) & mask_]);
+    for (uint32_t i = 0; i < count; ++i) {
+      __builtin_prefetch(&SlotAt(head() + i * PacketRing::kBytes));
+    }
   }
 
   // Packets taken so far.
-  uint64_t popped() const { return head_.load(std::memory_order_relaxed); }
+  uint64_t popped() const { return head() / PacketRing::kBytes; }
 
   // Between threads: `pushed` packets had been sent by the end of the last window. Prefetches the
   // new ones, which lie in another core's cache.
@@ -211,20 +227,24 @@ class WireHead {
   static constexpr uint64_t kByArrival = ~uint64_t{0};
   static constexpr uint32_t kMost = 12;  // Packets that Prefetch() asks for.
 
-  // `number` is at most the number of the next packet to come.
-  Time ArrivalOf(uint64_t number) const {
-    if (number == known_) return kNever;
-    __builtin_prefetch(&ring_->slots[(number + 1) & mask_]);
-    return ring_->slots[number & mask_].arrival;
+  uint64_t head() const { return head_.load(std::memory_order_relaxed); }
+  Packet& SlotAt(uint64_t byte) const {
+    return *reinterpret_cast<Packet*>(slots_ + (byte & byte_mask_));
+  }
+  // `byte` is at most that of the next packet to come.
+  Time ArrivalAt(uint64_t byte) const {
+    if (byte == known_) return kNever;
+    __builtin_prefetch(&SlotAt(byte + PacketRing::kBytes));
+    return SlotAt(byte).arrival;
   }
 
-  PacketRing* ring_ = nullptr;
-  std::atomic<uint64_t> head_ = 0;
-  // The packets known to have been sent, if the tail is on another thread. kByArrival: the slot
+  std::byte* slots_ = nullptr;
+  std::atomic<uint64_t> head_ = 0;  // Bytes taken.
+  // The bytes known to have been sent, if the tail is on another thread. kByArrival: the slot
   // behind the last packet tells.
   uint64_t known_ = kByArrival;
   Time ahead_ = kNever;  // What ReadSecondArrival() returns next, if that has been read.
-  uint32_t mask_ = 0;
+  uint32_t byte_mask_ = 0;
   uint32_t prefetched_from_ = 0;  // The front packet's number at the last Prefetch(), mod 2^32.
 };
 

@@ -148,7 +148,7 @@ void Host::Receive(const Packet& packet) {
     return OnPause(packet);
   HEDDLE_CHECK(packet.dst == id_, "a packet for host {} arrived at host {}", packet.dst, id_);
   if (packet.kind >= PacketKind::kControl) return ReceiveApart(packet);
-  if (packet.kind == PacketKind::kData && Wants(HostPolicy::kData)) policy_->OnData(view_, packet);
+  if (Wants(HostPolicy::kData) && packet.kind == PacketKind::kData) policy_->OnData(view_, packet);
   transport_->OnPacket(packet);
 }
 
