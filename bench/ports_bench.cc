@@ -59,7 +59,7 @@ class PortRig {
   void Advance(Duration time) {
     now_ += time;
     if (now_ < window_.end) return;
-    window_ = {now_ + kLink.delay, now_ + kLink.delay};
+    window_ = {now_ + kLink.delay, now_ + kLink.delay, now_ + kLink.delay};
     to_.TakeUntil(now_);
   }
 
