@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/packet.h"
-#include "core/prefetch.h"
 #include "core/tournament.h"
 #include "core/units.h"
 #include "core/wire.h"
@@ -96,20 +95,6 @@ class Arrivals {
     const Time arrival = heads_[port].Refresh(pushed);
     next_.Set(port, arrival);
     return arrival;
-  }
-
-  // Visits the packets that arrive before `end`, wire by wire, without taking them.
-  template <class Visit>
-  void ForEachBefore(Time end, const Visit& visit) const {
-    for (size_t i = 0; i < heads_.size(); ++i) {
-      if (next_.HasBefore(i, end)) heads_[i].ForEachBefore(end, visit);
-    }
-  }
-
-  // Prefetches what Prefetch() reads.
-  void PrefetchTables() const {
-    next_.Prefetch();
-    PrefetchElements(heads_);
   }
 
   // Prefetches the first packets of every wire that has a packet due before `end`.

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "core/two_colours.h"
+#include "core/sides.h"
 
 namespace heddle {
 namespace {
@@ -160,16 +160,17 @@ void Engine::Place(int threads) {
 }
 
 // Finds two sides such that every link between groups leads from one to the other. A group whose
-// links are as long as those between groups is split, one part for each side, and both stay on the
-// same thread. Nodes that may not move report to the conductor, in the order of time, so they are
-// all on side 0.
+// links are about as long as those between groups is split, one part for each side. Nodes that may
+// not move are on side 0, because what they write is read after each window of their side, in the
+// order of time.
 void Engine::FormSides(std::vector<std::vector<uint32_t>>& parts) {
   Duration least{kNever.ps};
   for (const std::unique_ptr<Group>& group : groups_) least = std::min(least, group->lookahead);
-  if (lookahead_ == Duration{kNever.ps}) lookahead_ = least;  // There is only one group.
+  if (lookahead_ == Duration{kNever.ps}) lookahead_ = least;  // No links between groups.
   std::vector<uint32_t> first_vertex;
   std::vector<bool> pinned;
-  const auto is_split = [&](uint32_t g) { return groups_[g]->lookahead >= lookahead_; };
+  const Duration about = lookahead_ - lookahead_ / 10;
+  const auto is_split = [&](uint32_t g) { return groups_[g]->lookahead >= about; };
   for (uint32_t g = 0; g < groups_.size(); ++g) {
     first_vertex.push_back(static_cast<uint32_t>(pinned.size()));
     if (!is_split(g)) {
@@ -186,9 +187,12 @@ void Engine::FormSides(std::vector<std::vector<uint32_t>>& parts) {
     const Node& to = *link.wire->consumer_;
     if (vertex(*link.from) != vertex(to)) edges.push_back({vertex(*link.from), vertex(to)});
   }
-  const auto sides = TwoColours(edges, pinned);
+  const auto sides = FindSides(edges, pinned);
   if (!sides || std::ranges::count(*sides, 1) == 0) return;
   alternates_ = true;
+  for (uint32_t g = 0; g < groups_.size(); ++g) {
+    if (is_split(g)) lookahead_ = std::min(lookahead_, groups_[g]->lookahead);
+  }
   for (std::vector<uint32_t>& part : parts) {
     for (size_t i = 0, groups = part.size(); i < groups; ++i) {
       const uint32_t g = part[i];
@@ -214,12 +218,12 @@ void Engine::FormSidesInside() {
   for (uint32_t g = 0; g < groups_.size(); ++g) {
     Group& group = *groups_[g];
     const size_t size = group.nodes.size();
-    const auto sides = TwoColours(inside[g], std::vector<bool>(size, false));
+    const auto sides = FindSides(inside[g], std::vector<bool>(size, false));
     if (!sides || inside[g].empty() || size > DueNodes::kListed) continue;
     const std::vector<Node*> nodes = std::exchange(group.nodes, {});
     group.weight = 0;
     for (uint8_t side = 0; side < kSides; ++side) {
-      if (side == 1) group.second = group.nodes.size();
+      if (side == 1) group.second_side = group.nodes.size();
       for (size_t i = 0; i < size; ++i) {
         if ((*sides)[i] == side) AddTo(group, g, *nodes[i]);
       }
@@ -279,9 +283,14 @@ void Engine::Insert(TappedNode& tapped) {
 
 void Engine::MergeSides() {
   alternates_ = false;
-  for (const std::unique_ptr<Group>& group : groups_) {
-    group->side = 0;
-    for (Node* node : group->nodes) node->side_ = 0;
+  for (uint32_t g = 0; g < groups_.size(); ++g) {
+    Group& group = *groups_[g];
+    if (group.side == 0) continue;
+    Shard& shard = *ShardOf(g);
+    shard.Release(g);
+    group.side = 0;
+    for (Node* node : group.nodes) node->side_ = 0;
+    shard.Take(g);
   }
 }
 

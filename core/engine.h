@@ -71,7 +71,7 @@ class Engine {
 
   GroupId AddGroup();
 
-  // `node` must outlive the engine. Nodes run in the order in which they were added.
+  // `node` must outlive the engine.
   void Add(Node& node, GroupId group);
 
   // Connects `wire`, whose tail a port of `from` holds and which must stay where it is, to the next

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/packet.h"
+#include "core/sides.h"
 #include "core/units.h"
 
 namespace heddle {
@@ -20,9 +21,6 @@ class Node;
 class WireHead;
 class WireTail;
 struct PacketRing;
-
-// The engine runs the nodes of two sides in turn (core/engine.h).
-inline constexpr size_t kSides = 2;
 
 // A message from one node to another outside the simulated network: it takes no bandwidth and is
 // there when the next window opens. The letters of one window reach a node in an order that depends
@@ -49,7 +47,7 @@ struct Letter {
 };
 
 // The mail from one thread to one other thread. In windows with an even number, the writer fills
-// side 0 while the reader empties side 1; in odd windows it is the other way round.
+// page 0 while the reader empties page 1; in odd windows it is the other way round.
 class Outbox {
  public:
   // A wire on which packets have been put in this window.
@@ -65,7 +63,7 @@ class Outbox {
     WireHead* head;
     PacketRing* ring;
   };
-  struct Side {
+  struct Page {
     std::vector<News> news;
     std::vector<Letter> letters;
     std::vector<GrownRing> grown;
@@ -76,14 +74,14 @@ class Outbox {
   // Called by the writer only.
   void StartWindow(uint64_t number) { writing_ = number % 2; }
   void EndWindow();  // Fills in `pushed` of the news.
-  Side& Writing() { return sides_[writing_]; }
-  const Side& Writing() const { return sides_[writing_]; }
+  Page& Writing() { return pages_[writing_]; }
+  const Page& Writing() const { return pages_[writing_]; }
 
   // Called by the reader only. Returns the mail written in the window before this one.
-  Side& Reading(uint64_t number) { return sides_[(number + 1) % 2]; }
+  Page& Reading(uint64_t number) { return pages_[(number + 1) % 2]; }
 
  private:
-  std::array<Side, 2> sides_;
+  std::array<Page, 2> pages_;
   size_t writing_ = 0;
 };
 

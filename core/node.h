@@ -49,17 +49,15 @@ class Node {
 
   virtual void OnLetter(const Letter& /*letter*/) {}
 
-  // Returns true if the node may change threads between windows: it writes to nothing that belongs
-  // to one thread.
+  // Returns true if the node writes to nothing that belongs to one thread, or that is read between
+  // windows in the order of time. Then it may change threads between windows, and be on either side
+  // of the engine.
   virtual bool MayMove() const { return false; }
 
-  // Called one after the other, shortly before Run() to `end`. Each prefetches what the one before
-  // it has made known: this object; its arrivals; the packets that arrive, and ports and other
-  // parts; and what the packets are for.
+  // Called one after the other, shortly before Run() to `end`. They prefetch this object; then the
+  // packets that arrive, and the node's parts.
   void PrefetchSelf() const { PrefetchLines<kLines>(this); }
-  void PrefetchArrivals() const { arrivals_.PrefetchTables(); }
   virtual void PrefetchParts(Time end) { arrivals_.Prefetch(end); }
-  virtual void PrefetchFlows(Time /*end*/) const {}
 
   // The wire at `in_port`, empty so far, has a packet.
   void Announce(PortIndex in_port, Time arrival) {
@@ -87,8 +85,8 @@ class Node {
   size_t side() const { return side_; }
 
  protected:
-  // Sends `letter`, which its receiver must have read by `due`: at the earliest as long from now as
-  // Engine::LimitWindow() was told, or kNever if it does not matter when. Not from OnLetter.
+  // Sends `letter`, which its receiver must have read by `due`: no sooner than the limit of
+  // Engine::LimitWindow() from now, or kNever if it does not matter when. Not from OnLetter.
   void Post(const Letter& letter, Time due);
 
   Arrivals arrivals_;

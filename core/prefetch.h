@@ -18,12 +18,6 @@ void PrefetchLines(const void* memory) {
   }
 }
 
-// Prefetches a whole object.
-template <class T>
-void PrefetchObject(const T& object) {
-  PrefetchLines<(sizeof(T) + kCacheLine - 1) / kCacheLine>(&object);
-}
-
 // Prefetches the elements of a vector.
 template <class T>
 void PrefetchElements(const std::vector<T>& elements) {

@@ -13,7 +13,7 @@ namespace heddle {
 void Node::Wake(Time at) { shard_->Wake(*this, at); }
 
 void Node::Post(const Letter& letter, Time due) {
-  Outbox::Side& mail = shard_->OutboxTo(*letter.to->shard_).Writing();
+  Outbox::Page& mail = shard_->OutboxTo(*letter.to->shard_).Writing();
   mail.letters.push_back(letter);
   Time& its = mail.due[letter.to->side_];
   its = std::min(its, due);
@@ -33,7 +33,7 @@ void Shard::Take(uint32_t g) {
 
 void Shard::ReadMail(uint64_t number) {
   for (Outbox* inbox : inboxes_) {
-    Outbox::Side& mail = inbox->Reading(number);
+    Outbox::Page& mail = inbox->Reading(number);
     for (const Outbox::GrownRing& grown : mail.grown) grown.head->Adopt(grown.ring);
     for (const Outbox::News& news : mail.news) {
       news.node->Announce(news.in_port, news.arrival, news.pushed);
@@ -113,10 +113,8 @@ void Shard::RunNodes(const Turn& turn, bool prefetches) {
   const Time end = turn.window.end;
   for (size_t i = 0; i < once_.size(); ++i) {
     if (prefetches) {
-      if (i + 4 < once_.size()) once_[i + 4].node->PrefetchSelf();
-      if (i + 3 < once_.size()) once_[i + 3].node->PrefetchArrivals();
-      if (i + 2 < once_.size()) once_[i + 2].node->PrefetchParts(end);
-      if (i + 1 < once_.size()) once_[i + 1].node->PrefetchFlows(end);
+      if (i + 2 < once_.size()) once_[i + 2].node->PrefetchSelf();
+      if (i + 1 < once_.size()) once_[i + 1].node->PrefetchParts(end);
     }
     const DueNode& due = once_[i];
     Group& group = *groups_[due.group];
@@ -129,7 +127,7 @@ void Shard::RunNodes(const Turn& turn, bool prefetches) {
 }
 
 void Shard::RunGroup(Group& group, const Turn& turn) {
-  if (group.second != 0) return RunGroupInTurn(group, turn);
+  if (group.second_side != 0) return RunGroupInTurn(group, turn);
   while (group.due.Min() < turn.window.end) {
     const Time start = group.due.Min();
     const Time end = std::min(start + group.lookahead, turn.window.end);
@@ -141,7 +139,7 @@ void Shard::RunGroup(Group& group, const Turn& turn) {
 
 // The same for a group of two sides. Engine::ChooseSide() does it for the whole network.
 void Shard::RunGroupInTurn(Group& group, const Turn& turn) {
-  const std::array<size_t, kSides + 1> bounds = {0, group.second, group.nodes.size()};
+  const std::array<size_t, kSides + 1> bounds = {0, group.second_side, group.nodes.size()};
   std::array<Time, kSides> ran_to = {group.due.Min(), group.due.Min()};
   for (;;) {
     std::array<Time, kSides> due;

@@ -19,17 +19,17 @@
 
 namespace heddle {
 
-// Nodes tied by short links (a leaf and its hosts). Inside a window a group runs finer windows of
-// its own, bounded by its shortest inner link, so that a few metres of cable do not set the pace of
-// the whole fabric.
+// Nodes of one side. If they are tied by short links (a leaf and its hosts), the group runs finer
+// windows of its own inside a window, bounded by its shortest inner link, so that a few metres of
+// cable do not set the pace of the whole fabric.
 struct Group {
   std::vector<Node*> nodes;
   DueNodes due;                   // By index in `nodes`.
   size_t side = 0;                // Of all nodes.
   Duration lookahead{kNever.ps};  // The least time a packet needs between two nodes.
-  // The nodes from this index on are the second of two sides, which run in turn in finer windows;
-  // 0: there are no two sides.
-  size_t second = 0;
+  // If two sides inside the group run in turn in finer windows: the index of the first node of the
+  // second one. Otherwise 0.
+  size_t second_side = 0;
   int64_t weight = 0;  // Number of in-wires, an estimate of the work.
   int64_t visits = 0;  // Nodes run since the engine last shared out work.
 };

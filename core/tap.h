@@ -51,7 +51,6 @@ class TappedNode final : public Node {
   bool MayMove() const override { return false; }
   // The steps before are the tap's own, so the node's memory is asked for only here.
   void PrefetchParts(Time end) override { node_.PrefetchParts(end); }
-  void PrefetchFlows(Time end) const override { node_.PrefetchFlows(end); }
 
  private:
   struct Watched {

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/prefetch.h"
 #include "core/units.h"
 
 namespace heddle {
@@ -39,8 +38,6 @@ class Tournament {
   int64_t Bound(Time end) const { return end == kNever ? kNone : end.ps << bits_; }
   Time TimeOf(int64_t best) const { return {best >> bits_}; }
   size_t EntryOf(int64_t best) const { return static_cast<size_t>(best & (leaves_ - 1)); }
-
-  void Prefetch() const { PrefetchElements(tree_); }
 
   bool Has(size_t entry) const { return KeyOf(entry) != kNone; }
   // Returns true if any entry is at `time` or earlier.

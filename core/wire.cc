@@ -78,7 +78,7 @@ void WireTail::TellOfChange() { consumer_->OnWireChange(in_port_, pushed()); }
 void WireTail::Announce(Time arrival) { consumer_->Announce(in_port_, arrival); }
 
 void WireTail::Report(Time arrival) {
-  Outbox::Side& mail = outbox_->Writing();
+  Outbox::Page& mail = outbox_->Writing();
   mail.news.push_back({this, consumer_, in_port_, arrival});
   Time& due = mail.due[consumer_->side()];
   due = std::min(due, arrival);

@@ -3,9 +3,9 @@
 // holds the WireTail and pushes packets; the receiving node holds the WireHead and takes them.
 // Nothing else touches the ring, and neither end ever waits for the other.
 //
-// 1. The tail pushes only packets that arrive at or after the end of its window. The head takes
-//    only packets that arrive before the end of its own window. So the two ends never meet at a
-//    packet within a window, and the barrier between windows orders everything else.
+// 1. The tail pushes only packets that arrive when the head has not run yet: at or after the time
+//    to which the head's node has run, or will run in this window. So even if both ends run at
+//    once, they never meet at a packet, and the barrier between windows orders everything else.
 // 2. The order of the ring is the order of arrival: nothing inside a wire is ever sorted.
 // 3. The slot behind the last packet has the arrival kNever, so a head on the same thread finds the
 //    end of the wire without a look at the tail. A head on another thread learns of new packets by
@@ -78,14 +78,13 @@ class WireTail {
   void MakeRoom(uint64_t first);
   Packet& Next() { return SlotAt(tail_); }
 
-  // Hands over the packet in Slot(), which arrives at `arrival`. `horizon` is the end of the
-  // sender's window as the receiver sees it, and `previous` the arrival of the packet pushed before
-  // this one: if that lies at or beyond the horizon, that packet is still on the wire and the
-  // receiver already knows of the wire.
+  // Hands over the packet in Slot(), which arrives at `arrival`. `horizon` is the time to which the
+  // receiver has run, or will run in this window, and `previous` the arrival of the packet pushed
+  // before this one: if that lies at or beyond the horizon, that packet is still on the wire and
+  // the receiver already knows of the wire.
   void Commit(Time arrival, Time previous, Time horizon) {
-    HEDDLE_CHECK(arrival >= horizon,
-                 "a packet arrives at {} ps, inside the window that ends at {} ps", arrival.ps,
-                 horizon.ps);
+    HEDDLE_CHECK(arrival >= horizon, "a packet arrives at {} ps, but its receiver has run to {} ps",
+                 arrival.ps, horizon.ps);
     const uint64_t next = tail_ + PacketRing::kBytes;
     tail_ = next;
     SlotAt(next).arrival = kNever;

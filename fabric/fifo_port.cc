@@ -70,8 +70,9 @@ void FifoPort::MakeRoom(Time now) {
   wire_.MakeRoom(left_);
 }
 
-// Packets that the head has taken have left, except perhaps the last one: a window may be longer
-// than the delay, but by no more than the time to send the smallest packet.
+// Packets that the head has taken have left, except perhaps the last one: the receiver may have run
+// further than the sender by more than the delay, but by no more than the time to send the smallest
+// packet.
 void FifoPort::ForgetTaken(Time now) {
   if (summed_ > left_ || !late_.empty()) return ForgetDeparted(now);
   const uint64_t taken = wire_.taken();
@@ -118,7 +119,8 @@ void FifoPort::GoDown(Time now, const std::function<void(const Packet&)>& lost) 
   if (ps_per_byte_ == 0) odd_busy_ps_ -= QueueingDelay(now).ps;
   dropped_down_ += static_cast<int64_t>(waiting);
   busy_until_ = std::min(busy_until_, now);
-  last_arrival_ = std::min(last_arrival_, now);
+  // Before `now`: if the link comes up at once, the receiver must be told of the next packet.
+  last_arrival_ = std::min(last_arrival_, now - 1_ps);
   backlog_ = carry_ = 0;
   late_.clear();
   wire_.TakeBack(waiting);

@@ -108,18 +108,6 @@ void Host::PrefetchParts(Time end) {
   PrefetchLines<8>(transport_.get());
 }
 
-void Host::PrefetchFlows(Time end) const {
-  // Packets of one kind usually belong to one flow.
-  FlowId last_data = ~FlowId{0};
-  FlowId last_other = ~FlowId{0};
-  arrivals_.ForEachBefore(end, [&](const Packet& packet) {
-    FlowId& last = packet.kind == PacketKind::kData ? last_data : last_other;
-    if (packet.kind >= PacketKind::kControl || packet.flow == last) return;
-    last = packet.flow;
-    transport_->Prefetch(packet);
-  });
-}
-
 void Host::Run(const Window& window) {
   window_ = &window;
   for (;;) {

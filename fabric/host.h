@@ -115,7 +115,6 @@ class Host final : public Node {
 
   void Run(const Window& window) override;
   void PrefetchParts(Time end) override;
-  void PrefetchFlows(Time end) const override;
   Time Due() const override { return std::min({arrivals_.Next(), NextTimer(), NextService()}); }
   void OnLetter(const Letter& letter) override;
   bool MayMove() const override { return false; }  // Its log belongs to its thread.

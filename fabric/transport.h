@@ -72,9 +72,6 @@ struct FlowState {
 
 class Transport : public Endpoint {
  public:
-  // `packet` is about to arrive: prefetches what it will touch.
-  virtual void Prefetch(const Packet& /*packet*/) const {}
-
   // `spec` starts now and is sent from this host.
   virtual void StartFlow(const FlowSpec& spec) = 0;
 

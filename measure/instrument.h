@@ -73,7 +73,7 @@ class FlowObserver {
  public:
   virtual ~FlowObserver() = default;
 
-  // A flow will start at spec.start, in the window that opens. Called in the order of flow ids.
+  // A flow will start at spec.start, soon. Called in the order of flow ids.
   virtual void OnStart(const FlowSpec& /*spec*/) {}
 
   // The record of a flow is final: its sender ended so long ago that none of its packets can be in

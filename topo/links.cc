@@ -100,7 +100,7 @@ void LinkSettings::Declare(Fields& fields) {
   fields.Add("rate", rate, kLinkRates, "Rate of each direction.");
   fields.Add("delay", delay, kLinkDelays,
              "Propagation delay plus the latency of the switch at the far end. Not zero, because "
-             "windows of simulated time are no longer than the shortest delay.");
+             "nodes can be simulated independently only for as long as the shortest delay.");
 }
 
 void LinkChange::DeclareFor(std::string_view top, Fields& fields) {

@@ -59,10 +59,6 @@ struct Halves {
     return slot == FlowTable::kAbsent ? nullptr : &slots[slot];
   }
 
-  void Prefetch(FlowId flow) const {
-    if (const Half* half = Find(flow)) PrefetchObject(*half);
-  }
-
   size_t memory_bytes() const {
     size_t bytes = table.memory_bytes();
     for (const Half& half : slots) bytes += sizeof(half) + half.memory_bytes();
@@ -81,16 +77,6 @@ class Endpoints : public Transport, private Resequencer::Sink {
   // `shared` outlives this.
   Endpoints(Host& host, const Shared& shared, const ResequencingModel& resequencing)
       : host_(host), shared_(shared), resequencer_(resequencing.MakeFor(*this)) {}
-
-  void Prefetch(const Packet& packet) const final {
-    const FlowId flow = FlowOf(packet.flow);
-    const bool is_received = packet.kind == PacketKind::kData || packet.kind == PacketKind::kSyn;
-    if (is_received) {
-      receivers_.Prefetch(flow);
-    } else {
-      senders_.Prefetch(flow);
-    }
-  }
 
   void StartFlow(const FlowSpec& spec) override { Start(spec); }
 

@@ -44,13 +44,14 @@ struct ToyPlan {
   Duration Lookahead() const;  // The shortest link between groups.
 };
 
-// A random world of `groups` groups of `group_size` nodes, with links of 1 to 3 ns between groups,
-// of 100 to 500 ps within, all on a grid of 100 ps, so that much happens at the same instant.
 enum class ToySides {
   kNone,    // Links lead anywhere.
   kGroups,  // No link leads from one group of an even number to another, nor between odd ones.
   kNodes,   // The same for the numbers of nodes. Links within groups are as long as others.
 };
+
+// A random world of `groups` groups of `group_size` nodes, with links of 1 to 3 ns between groups,
+// of 100 to 500 ps within, all on a grid of 100 ps, so that much happens at the same instant.
 ToyPlan RandomToyPlan(uint64_t seed, size_t groups, size_t group_size, Duration length,
                       ToySides sides = ToySides::kNone);
 

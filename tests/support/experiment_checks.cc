@@ -16,6 +16,7 @@
 
 #include "experiment/experiment.h"
 #include "tests/support/experiment_kit.h"
+#include "tests/support/one_side.h"
 #include "tests/support/random_experiment.h"
 #include "topo/routing.h"
 
@@ -307,6 +308,10 @@ void CheckThatRunsAgree(const Experiment& experiment, const FinishedRun& run,
   expect(3, Ports::kCheapest, "with 3 threads");
   expect(1, Ports::kQueued, "with queued ports");
   expect(2, Ports::kEager, "with eager ports and 2 threads");
+  OneSide one_side;
+  SimulationOptions options;
+  options.instruments = {&one_side};
+  ExpectEqual(run.files, RunExperiment(experiment, options).files, "with one side", complaints);
 }
 
 void CheckThatInstrumentsChangeNothing(const std::string& yaml, const FinishedRun& run,
