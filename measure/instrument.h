@@ -73,7 +73,8 @@ class FlowObserver {
  public:
   virtual ~FlowObserver() = default;
 
-  // A flow will start at spec.start, soon. Called in the order of flow ids.
+  // A flow will start at spec.start, or has started in the window that closes (messages of jobs).
+  // The order of these calls depends on windows, so results must not.
   virtual void OnStart(const FlowSpec& /*spec*/) {}
 
   // The record of a flow is final: its sender ended so long ago that none of its packets can be in

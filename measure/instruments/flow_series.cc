@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "measure/instruments.h"
@@ -69,6 +70,7 @@ class FlowSeries final : public Series, public FlowObserver {
   };
 
   void Record(Time /*from*/, Time now) override {
+    std::ranges::sort(alive_, {}, [](const Flow& flow) { return std::pair(flow.start, flow.id); });
     std::erase_if(alive_, [&](const Flow& flow) {
       if (flow.start >= now) return false;
       const auto state = network().host(flow.src).transport().StateOf(flow.id);
@@ -79,7 +81,7 @@ class FlowSeries final : public Series, public FlowObserver {
 
   const FlowChoice& choice_;
   TableFile<FlowAt> file_{"series_flow.csv", Table(kFlowColumns)};
-  std::vector<Flow> alive_;  // Chosen flows that have not ended, by id.
+  std::vector<Flow> alive_;  // Chosen flows that have not ended.
 };
 
 class FlowSeriesSettings final : public InstrumentSettings {
