@@ -59,7 +59,7 @@ class PortRig {
   void Advance(Duration time) {
     now_ += time;
     if (now_ < window_.end) return;
-    window_ = {now_ + kLink.delay, now_ + kLink.delay, now_ + kLink.delay};
+    window_ = Window::Until(now_ + kLink.delay);
     to_.TakeUntil(now_);
   }
 
@@ -70,7 +70,7 @@ class PortRig {
   FifoPort port_;
   Packet packet_;
   Time now_;
-  Window window_{Time{} + kLink.delay, Time{} + kLink.delay, Time{} + kLink.delay};
+  Window window_ = Window::Until(Time{} + kLink.delay);
 };
 
 // A FIFO port is sent a packet at a time and is idle when the next one comes.

@@ -72,7 +72,7 @@ class Engine {
   GroupId AddGroup();
 
   // `node` must outlive the engine.
-  void Add(Node& node, GroupId group);
+  void Add(Node& node, GroupId g);
 
   // Connects `wire`, whose tail a port of `from` holds and which must stay where it is, to the next
   // in-port of `to`. A packet takes at least `least` from the moment the port has it to its
@@ -137,7 +137,6 @@ class Engine {
   void FormSides(std::vector<std::vector<uint32_t>>& parts);
   void FormSidesInside();
   void Split(uint32_t g, const std::vector<uint8_t>& sides, std::vector<uint32_t>& part);
-  void AddTo(Group& group, uint32_t g, Node& node);
   void SetDelivery(const Link& link);
   void Balance(size_t side);
   bool Relieve(Shard& heavy, Shard& light, size_t side);
@@ -164,8 +163,7 @@ class Engine {
   // Written between windows by the one thread that runs then.
   Conductor* conductor_ = nullptr;
   Shard::Turn turn_;
-  // By side: all its events before this have been handled, or there are none.
-  std::array<Time, kSides> ran_to_{};
+  RanTo ran_to_;
   bool balances_ = false;
   // How the work of a side is shared out.
   struct Sharing {

@@ -30,6 +30,9 @@ struct Window {
   Time inner;
   Time outer;
 
+  // A window in which all nodes run.
+  static Window Until(Time end) { return {end, end, end}; }
+
   // The earliest time at which a packet on `wire` may arrive.
   Time Horizon(const WireTail& wire) const { return wire.within_group() ? inner : outer; }
 };

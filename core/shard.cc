@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <tuple>
 
 #include "core/check.h"
 
@@ -137,26 +136,24 @@ void Shard::RunGroup(Group& group, const Turn& turn) {
   }
 }
 
-// The same for a group of two sides. Engine::ChooseSide() does it for the whole network.
+// The same for a group of two sides.
 void Shard::RunGroupInTurn(Group& group, const Turn& turn) {
   const std::array<size_t, kSides + 1> bounds = {0, group.second_side, group.nodes.size()};
-  std::array<Time, kSides> ran_to = {group.due.Min(), group.due.Min()};
+  RanTo ran_to{{group.due.Min(), group.due.Min()}};
   for (;;) {
     std::array<Time, kSides> due;
     for (size_t i = 0; i < kSides; ++i) due[i] = group.due.MinOf(bounds[i], bounds[i + 1]);
     if (std::min(due[0], due[1]) >= turn.window.end) break;
-    for (size_t i = 0; i < kSides; ++i) {
-      ran_to[i] = std::max(ran_to[i], std::min(due[i], due[1 - i] + group.lookahead));
-    }
-    const size_t side = std::tie(ran_to[1], due[1]) < std::tie(ran_to[0], due[0]) ? 1 : 0;
-    const Window window{.end = std::min(ran_to[1 - side] + group.lookahead, turn.window.end),
-                        .inner = ran_to[1 - side],
+    const size_t side = ran_to.Choose(due, group.lookahead);
+    const Time other = ran_to.sides[1 - side];
+    const Window window{.end = std::min(other + group.lookahead, turn.window.end),
+                        .inner = other,
                         .outer = turn.window.outer};
-    SetCheckTime(ran_to[side]);
+    SetCheckTime(ran_to.sides[side]);
     RunNodesOf(group,
                group.due.CollectBefore(window.end, bounds[side], bounds[side + 1], due_nodes_),
                window);
-    ran_to[side] = window.end;
+    ran_to.sides[side] = window.end;
   }
   group.due.Refresh();
 }

@@ -103,12 +103,12 @@ class Shard {
   std::vector<DueNode> once_;        // Due nodes of groups that run the window as a whole.
   std::vector<size_t> fine_;         // Due groups that run finer windows of their own.
   std::vector<uint32_t> due_nodes_;  // Due nodes of one group.
-
+  // By side: nodes visited in its last window, whether its nodes are prefetched, and time in
+  // RunTimed() since the engine last compared shards.
   std::array<int64_t, kSides> visits_{};
   std::array<FasterWay, kSides> prefetches_{FasterWay(true), FasterWay(true)};
-  int64_t total_visits_ = 0;
-  // By side: time in RunTimed() since the engine last compared shards.
   std::array<std::chrono::nanoseconds, kSides> busy_{};
+  int64_t total_visits_ = 0;
 };
 
 }  // namespace heddle

@@ -2,62 +2,68 @@
 
 #include "core/sides.h"
 
-#include <algorithm>
+#include <numeric>
 
 namespace heddle {
 namespace {
 
-class Division {
+// Joins vertices that are connected, and knows of each if it is on the same side as the first
+// vertex of its part or on the other one (union-find with parity).
+class Parts {
  public:
-  Division(const Edges& edges, const std::vector<bool>& pinned)
-      : pinned_(pinned), neighbours_(pinned.size()), sides_(pinned.size(), kNone) {
-    for (const auto& [a, b] : edges) {
-      neighbours_[a].push_back(b);
-      neighbours_[b].push_back(a);
-    }
+  explicit Parts(size_t vertices) : above_(vertices), differs_(vertices, 0) {
+    std::iota(above_.begin(), above_.end(), 0);
   }
 
-  std::optional<std::vector<uint8_t>> Find() {
-    for (uint32_t v = 0; v < sides_.size(); ++v) {
-      if (sides_[v] == kNone && !DividePart(v)) return std::nullopt;
+  // The part of `v`, named by its lowest vertex, and 1 if `v` is on the other side than that.
+  std::pair<uint32_t, uint8_t> Find(uint32_t v) {
+    uint8_t differs = 0;
+    while (above_[v] != v) {
+      const uint32_t above = above_[v];
+      differs_[v] ^= differs_[above];  // Halves the way for the next time; 0 at the top.
+      above_[v] = above_[above];
+      differs ^= differs_[v];
+      v = above_[v];
     }
-    return std::move(sides_);
+    return {v, differs};
   }
 
- private:
-  static constexpr uint8_t kNone = 2;
-
-  // Divides all that `first` is connected to. Returns false if that is impossible.
-  bool DividePart(uint32_t first) {
-    std::vector<uint32_t> part{first};
-    sides_[first] = 0;
-    for (size_t i = 0; i < part.size(); ++i) {
-      const uint8_t other = 1 - sides_[part[i]];
-      for (const uint32_t neighbour : neighbours_[part[i]]) {
-        if (sides_[neighbour] == 1 - other) return false;
-        if (sides_[neighbour] == other) continue;
-        sides_[neighbour] = other;
-        part.push_back(neighbour);
-      }
-    }
-    const auto has_pinned = [&](uint8_t side) {
-      return std::ranges::any_of(part, [&](uint32_t v) { return pinned_[v] && sides_[v] == side; });
-    };
-    if (!has_pinned(1)) return true;
-    if (has_pinned(0)) return false;
-    for (const uint32_t v : part) sides_[v] = 1 - sides_[v];
+  // `a` and `b` are on different sides. Returns false if that is impossible.
+  bool Separate(uint32_t a, uint32_t b) {
+    const auto [top_a, differs_a] = Find(a);
+    const auto [top_b, differs_b] = Find(b);
+    if (top_a == top_b) return differs_a != differs_b;
+    const auto [low, high] = std::minmax(top_a, top_b);
+    above_[high] = low;
+    differs_[high] = 1 ^ differs_a ^ differs_b;
     return true;
   }
 
-  const std::vector<bool>& pinned_;
-  std::vector<std::vector<uint32_t>> neighbours_;
-  std::vector<uint8_t> sides_;
+ private:
+  std::vector<uint32_t> above_;   // By vertex: one of its part, up to the lowest, which has itself.
+  std::vector<uint8_t> differs_;  // From the side of that one.
 };
 
 }  // namespace
 
 std::optional<std::vector<uint8_t>> FindSides(const Edges& edges, const std::vector<bool>& pinned) {
-  return Division(edges, pinned).Find();
+  Parts parts(pinned.size());
+  for (const auto& [a, b] : edges) {
+    if (!parts.Separate(a, b)) return std::nullopt;
+  }
+  std::vector<std::optional<uint8_t>> side_of_part(pinned.size());  // By its lowest vertex.
+  for (uint32_t v = 0; v < pinned.size(); ++v) {
+    if (!pinned[v]) continue;
+    const auto [part, differs] = parts.Find(v);
+    if (side_of_part[part].value_or(differs) != differs) return std::nullopt;
+    side_of_part[part] = differs;
+  }
+  std::vector<uint8_t> sides(pinned.size());
+  for (uint32_t v = 0; v < pinned.size(); ++v) {
+    const auto [part, differs] = parts.Find(v);
+    sides[v] = side_of_part[part].value_or(0) ^ differs;
+  }
+  return sides;
 }
 
 }  // namespace heddle

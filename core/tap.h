@@ -49,7 +49,7 @@ class TappedNode final : public Node {
   void OnLetter(const Letter& letter) override { node_.OnLetter(letter); }
   // The engine would tell only the tap, and not the node, which thread it is on.
   bool MayMove() const override { return false; }
-  // The steps before are the tap's own, so the node's memory is asked for only here.
+  // PrefetchSelf() is the tap's own, so the node's memory is asked for only here.
   void PrefetchParts(Time end) override { node_.PrefetchParts(end); }
 
  private:

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "core/check.h"
-#include "core/prefetch.h"
 #include "core/subflow_id.h"
 #include "fabric/host.h"
 #include "fabric/letters.h"

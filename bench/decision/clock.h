@@ -41,6 +41,4 @@ class CostSink final : public Node {
   Time Due() const override { return arrivals_.Next(); }
 };
 
-inline Window Until(Time end) { return {end, end, end}; }
-
 }  // namespace heddle

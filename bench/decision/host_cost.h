@@ -106,7 +106,7 @@ class HostPair {
     double RunBefore(Time at, CostSink& sink) {
       double ns = 0;
       while (host.Due() < at) {
-        const Window window = Until(host.Due() + 1_ps);
+        const Window window = Window::Until(host.Due() + 1_ps);
         ns += Nanoseconds([&] { host.Run(window); });
         sink.Run(window);
       }
@@ -116,7 +116,7 @@ class HostPair {
       prompter->question = std::move(question);
       view.SetTimer(at, kPrompt);
       while (host.Due() <= at) {
-        const Window window = Until(host.Due() + 1_ps);
+        const Window window = Window::Until(host.Due() + 1_ps);
         host.Run(window);
         sink.Run(window);
       }

@@ -80,7 +80,7 @@ class LeafPair {
       for (HostId host = 0; host < 2; ++host) {
         packet.src = host;
         packet.dst = static_cast<HostId>(1 - host);
-        hosts_[host].Send(packet, 0, start + (recorded.at - Time{}), Until(ran_to_));
+        hosts_[host].Send(packet, 0, start + (recorded.at - Time{}), Window::Until(ran_to_));
       }
     }
     return RunUntil(start + (packets.front().at - Time{}) + kCostLinkDelay + kCostVisit);
@@ -171,7 +171,7 @@ class LeafPair {
   double RunUntil(Time end) {
     double ns = 0;
     while (ran_to_ < end) {
-      const Window window = Until(std::min(end, ran_to_ + kCostVisit));
+      const Window window = Window::Until(std::min(end, ran_to_ + kCostVisit));
       ns += Nanoseconds([&] { leaf().Run(window); });
       for (size_t s = 1; s < switches_.size(); ++s) switches_[s]->Run(window);
       sink_.Run(window);

@@ -57,7 +57,7 @@ void Steal(FifoPort& port, Time /*now*/) {
 
 void Forge(FifoPort& port, Time now) {
   const Packet copy = port.wire().At(port.wire().pushed() - 1);
-  port.Send(copy, 0, now, Window{now, now, now});
+  port.Send(copy, 0, now, Window::Until(now));
 }
 
 TEST(ConservationTest, HoldsIfNobodyMeddles) { RunWith(&Leave); }

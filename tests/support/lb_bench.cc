@@ -25,7 +25,7 @@ int64_t CountIn(const Counters& counters, std::string_view name) {
   return -1;
 }
 
-Window InstantAt(Time at) { return {at + 1_ps, at + 1_ps, at + 1_ps}; }
+Window InstantAt(Time at) { return Window::Until(at + 1_ps); }
 
 // Runs instant by instant, so that packets sent arrive beyond the window.
 void RunUntil(Node& node, Time at) {
