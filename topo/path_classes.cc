@@ -12,12 +12,12 @@ namespace {
 
 using Class = PathClasses::Class;
 
-constexpr Class kUnknown = std::numeric_limits<Class>::max();
 constexpr int64_t kManyPaths = 1 << 16;  // Numbers of them grow exponentially in odd networks.
 
 }  // namespace
 
-PathClasses::PathClasses(const Routing& routing) : routing_(routing), to_leaf_(routing.leaves()) {
+PathClasses::PathClasses(const Routing& routing)
+    : routing_(routing), to_leaf_(routing.leaves()), latest_(routing.switches()) {
   // kArrived and kNowhere both have no steps; the map tells them apart by holding only one of them.
   const auto nowhere = classes_.emplace(std::vector<Step>(), kNowhere).first;
   steps_ = {&nowhere->first, &nowhere->first};
@@ -31,18 +31,38 @@ Class PathClasses::Between(SwitchId from, size_t leaf) {
 }
 
 Class PathClasses::ClassOf(SwitchId from, HostId host, std::vector<Class>& known) {
-  if (routing_.IsAttached(from, host)) return kArrived;
   if (known[from] != kUnknown) return known[from];
+  if (routing_.IsAttached(from, host)) return known[from] = kArrived;
+  const RoutingTable& table = routing_.TableOf(from);
+  const uint32_t set = table.SetOf(host);
+  const std::span<const PortIndex> ports = table.PortsOf(table.sets[set]);
+  std::vector<Class> rests;
+  for (const PortIndex port : ports) {
+    const VertexId peer = routing_.PortsOf(from)[port].peer;
+    rests.push_back(ClassOf(routing_.SwitchAt(peer), host, known));
+  }
+  std::vector<Latest>& of_sets = latest_[from];
+  if (of_sets.empty()) of_sets.resize(table.sets.size());
+  Latest& latest = of_sets[set];
+  if (latest.its == kUnknown || latest.rests != rests) {
+    latest.its = ClassVia(from, ports, rests);
+    latest.rests = std::move(rests);
+  }
+  return known[from] = latest.its;
+}
+
+// The class of the paths from switch `from` through `ports`, which go on as `rests`, port by port.
+Class PathClasses::ClassVia(SwitchId from, std::span<const PortIndex> ports,
+                            std::span<const Class> rests) {
   std::vector<Step> steps;
-  for (const PortIndex port : routing_.TableOf(from).Towards(host)) {
-    const Adjacency::Port& link = routing_.PortsOf(from)[port];
-    const Class rest = ClassOf(routing_.SwitchAt(link.peer), host, known);
-    steps.push_back({routing_.PathPart(from, port), link.out, rest});
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const Channel& out = routing_.PortsOf(from)[ports[i]].out;
+    steps.push_back({routing_.PathPart(from, ports[i]), out, rests[i]});
   }
   const auto [entry, is_new] =
       classes_.try_emplace(std::move(steps), static_cast<Class>(steps_.size()));
   if (is_new) steps_.push_back(&entry->first);
-  return known[from] = entry->second;
+  return entry->second;
 }
 
 bool PathClasses::HasSeveral(Class paths) const {

@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "fabric/host_policy.h"
@@ -57,16 +59,26 @@ class PathClasses {
     int64_t count;
   };
 
+  static constexpr Class kUnknown = std::numeric_limits<Class>::max();
   static constexpr Class kArrived = 0;
   static constexpr Class kNowhere = 1;
 
+  // The class last found for a set of next hops, and those of the rests behind each of its ports.
+  // The next leaf mostly has the same.
+  struct Latest {
+    std::vector<Class> rests;
+    Class its = kUnknown;
+  };
+
   Class ClassOf(SwitchId from, HostId host, std::vector<Class>& known);
+  Class ClassVia(SwitchId from, std::span<const PortIndex> ports, std::span<const Class> rests);
   const std::vector<Way>& WaysOf(Class paths);
 
   const Routing& routing_;
   std::map<std::vector<Step>, Class> classes_;
   std::vector<const std::vector<Step>*> steps_;  // By class.
   std::vector<std::vector<Class>> to_leaf_;      // By leaf index, then by switch; empty until used.
+  std::vector<std::vector<Latest>> latest_;      // By switch, then by its set; empty until used.
   // By class; deques, because vectors would move their elements.
   std::deque<std::optional<std::vector<std::vector<Channel>>>> channels_;
   std::deque<std::optional<std::vector<Way>>> ways_;

@@ -6,6 +6,8 @@
 #include <bit>
 #include <limits>
 #include <map>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "core/check.h"
@@ -19,7 +21,37 @@ constexpr uint16_t kFar = std::numeric_limits<uint16_t>::max();  // No path.
 constexpr size_t kMostGroups = 1 << 16;        // HostGroup numbers them in 16 bits.
 constexpr uint64_t kTooManyPathIds = 1 << 20;  // Products of uplinks are cut to this.
 
+// The words that hold one bit for each of `things`.
+constexpr size_t WordsFor(size_t things) { return (things + 63) / 64; }
+
 }  // namespace
+
+// Numbers the sets of ports that a routing table has.
+class Routing::SetsOfPorts {
+ public:
+  explicit SetsOfPorts(RoutingTable& table) : table_(table) {}
+
+  uint16_t next() const { return static_cast<uint16_t>(table_.sets.size()); }
+
+  // Adds a set of its own.
+  uint16_t Add(const std::vector<PortIndex>& ports) {
+    const uint16_t added = next();
+    table_.sets.push_back(
+        {static_cast<uint32_t>(table_.ports.size()), static_cast<uint32_t>(ports.size())});
+    table_.ports.insert(table_.ports.end(), ports.begin(), ports.end());
+    return added;
+  }
+
+  // Returns the set that all groups behind these ports share.
+  uint16_t Share(const std::vector<PortIndex>& ports) {
+    const auto found = shared_.find(ports);
+    return found != shared_.end() ? found->second : shared_[ports] = Add(ports);
+  }
+
+ private:
+  RoutingTable& table_;
+  std::map<std::vector<PortIndex>, uint16_t> shared_;
+};
 
 Routing::Routing(const Graph& graph) : graph_(graph), adjacency_(graph) {
   FindLeaves();
@@ -36,29 +68,24 @@ Routing::Routing(const Graph& graph) : graph_(graph), adjacency_(graph) {
   for (SwitchId s = 0; s < graph.switches.size(); ++s) tables_.push_back(MakeTable(s));
 }
 
-// The numbers of leaves and switches do not depend on which links are up.
+// The numbers of leaves do not depend on which links are up.
 void Routing::FindLeaves() {
-  number_.assign(graph_.switches.size(), kUnreachable);
-  std::map<Numbers, uint16_t> known;
+  has_hosts_.assign(graph_.switches.size(), false);
+  std::map<std::vector<SwitchId>, uint16_t> known;
   std::vector<bool> is_whole;  // By leaf: all links of its first host are up.
   for (uint32_t h = 0; h < graph_.hosts; ++h) {
     const HostId host = static_cast<HostId>(h);
-    for (const Adjacency::Port& port : NicsOf(host)) {
-      uint32_t& number = number_[SwitchAt(port.peer)];
-      if (number != kUnreachable) continue;
-      number = static_cast<uint32_t>(with_hosts_.size());
-      with_hosts_.push_back(SwitchAt(port.peer));
-    }
-    const Numbers all = NumbersOf(host, /*up=*/false);
-    const Numbers up = NumbersOf(host, /*up=*/true);
+    const std::vector<SwitchId> all = SwitchesAt(host, /*up=*/false);
+    const std::vector<SwitchId> up = SwitchesAt(host, /*up=*/true);
+    for (const SwitchId s : all) has_hosts_[s] = true;
     const auto [leaf, is_new] = known.emplace(all, static_cast<uint16_t>(known.size()));
     leaf_index_of_host_.push_back(leaf->second);
-    if (is_new) leaves_.push_back(all);
+    if (is_new) attached_to_.push_back(all);
     if (is_new) first_hosts_.push_back(host);
     if (is_new) is_whole.push_back(up == all);
     if (!is_whole[leaf->second] && up == all) first_hosts_[leaf->second] = host;
     is_whole[leaf->second] = is_whole[leaf->second] || up == all;
-    if (!up.empty() && up != all) partly_up_.emplace(host, up);
+    if (!up.empty() && up != all) partly_up_.push_back(host);
     const auto first = std::ranges::find(NicsOf(host), true, &Adjacency::Port::up);
     const bool any = first != NicsOf(host).end();
     leaf_of_host_.push_back(SwitchAt(any ? first->peer : NicsOf(host).front().peer));
@@ -66,84 +93,78 @@ void Routing::FindLeaves() {
 }
 
 void Routing::FindGroups() {
-  HEDDLE_CHECK(leaves_.size() + partly_up_.size() <= kMostGroups, "{} leaves and {} hosts apart",
-               leaves_.size(), partly_up_.size());
-  std::vector<HostGroup> groups;
-  members_.resize(leaves_.size());
-  size_t next = leaves_.size();
+  HEDDLE_CHECK(leaves() + partly_up_.size() <= kMostGroups, "{} leaves and {} hosts apart",
+               leaves(), partly_up_.size());
+  std::vector<HostGroup> groups(graph_.hosts);
+  for (const HostId host : partly_up_) {
+    groups[host] = {static_cast<uint16_t>(attached_to_.size()), 0};
+    attached_to_.push_back(SwitchesAt(host, /*up=*/true));
+  }
+  members_.resize(leaves());
   for (uint32_t h = 0; h < graph_.hosts; ++h) {
     const HostId host = static_cast<HostId>(h);
-    if (partly_up_.contains(host)) {
-      groups.push_back({static_cast<uint16_t>(next++), 0});
-      continue;
-    }
+    if (std::ranges::binary_search(partly_up_, host)) continue;
     std::vector<HostId>& members = members_[LeafIndexOf(host)];
-    groups.push_back({LeafIndexOf(host), static_cast<uint16_t>(members.size())});
+    groups[h] = {LeafIndexOf(host), static_cast<uint16_t>(members.size())};
     members.push_back(host);
   }
   groups_ = std::make_shared<const std::vector<HostGroup>>(std::move(groups));
 }
 
-Routing::Numbers Routing::NumbersOf(HostId h, bool up) const {
-  Numbers numbers;
+std::vector<SwitchId> Routing::SwitchesAt(HostId h, bool up) const {
+  std::vector<SwitchId> switches;
   for (const Adjacency::Port& port : NicsOf(h)) {
-    if (port.up || !up) numbers.push_back(number_[SwitchAt(port.peer)]);
+    if (port.up || !up) switches.push_back(SwitchAt(port.peer));
   }
-  std::ranges::sort(numbers);
-  const auto same = std::ranges::unique(numbers);
-  numbers.erase(same.begin(), same.end());
-  return numbers;
+  std::ranges::sort(switches);
+  const auto same = std::ranges::unique(switches);
+  switches.erase(same.begin(), same.end());
+  return switches;
 }
 
-const Routing::Numbers& Routing::ReachedBy(HostId h) const {
-  const auto part = partly_up_.find(h);
-  return part == partly_up_.end() ? leaves_[leaf_index_of_host_[h]] : part->second;
+uint32_t Routing::DistanceTo(SwitchId s, size_t group) const {
+  const uint16_t distance = distances_[s][group];
+  return distance == kFar ? kUnreachable : distance;
 }
 
-uint32_t Routing::DistanceTo(SwitchId s, const Numbers& leaf) const {
-  uint16_t least = kFar;
-  for (const uint32_t number : leaf) least = std::min(least, distances_[s][number]);
-  return least == kFar ? kUnreachable : least;
+bool Routing::IsAttached(SwitchId s, HostId h) const { return DistanceTo(s, GroupOf(h)) == 0; }
+
+// Visits the links that host `src` may use: those that are up, or all if none is.
+template <class Visit>
+void Routing::ForEachFirstLink(HostId src, const Visit& visit) const {
+  const std::vector<Adjacency::Port>& links = NicsOf(src);
+  const bool any_up = std::ranges::any_of(links, &Adjacency::Port::up);
+  for (size_t i = 0; i < links.size(); ++i) {
+    if (links[i].up || !any_up) visit(static_cast<PortIndex>(i), SwitchAt(links[i].peer));
+  }
 }
 
 // Returns the number of links between the first and the last switch of a shortest path.
 uint32_t Routing::DistanceBetween(HostId src, HostId dst) const {
-  const PortIndex port = FirstHops(src, dst).front();
-  return DistanceTo(SwitchAt(NicsOf(src)[port].peer), ReachedBy(dst));
+  uint32_t least = kUnreachable;
+  ForEachFirstLink(src, [&](PortIndex, SwitchId first) {
+    least = std::min(least, DistanceTo(first, GroupOf(dst)));
+  });
+  return least;
 }
 
-std::vector<SwitchId> Routing::SwitchesOf(size_t leaf) const {
-  std::vector<SwitchId> switches;
-  for (const uint32_t number : leaves_[leaf]) switches.push_back(with_hosts_[number]);
-  return switches;
+std::vector<PortIndex> Routing::FirstHopsTo(HostId src, size_t group) const {
+  std::vector<PortIndex> nearest;
+  uint32_t least = kUnreachable;
+  ForEachFirstLink(src, [&](PortIndex link, SwitchId first) {
+    const uint32_t distance = DistanceTo(first, group);
+    if (distance < least) nearest.clear();
+    least = std::min(least, distance);
+    if (distance == least) nearest.push_back(link);
+  });
+  return nearest;
 }
-
-bool Routing::IsAttached(SwitchId s, HostId h) const { return DistanceTo(s, ReachedBy(h)) == 0; }
 
 Host::FirstHops Routing::FirstHopsOf(HostId src) const {
   Host::FirstHops hops;
-  for (const Numbers& leaf : leaves_) hops.sets.push_back(FirstHops(src, leaf));
-  hops.set_of_host = leaf_index_of_host_;
-  for (const auto& [dst, part] : partly_up_) {
-    hops.set_of_host[dst] = static_cast<uint16_t>(hops.sets.size());
-    hops.sets.push_back(FirstHops(src, part));
-  }
+  for (size_t g = 0; g < attached_to_.size(); ++g) hops.sets.push_back(FirstHopsTo(src, g));
+  for (const HostGroup& at : *groups_) hops.set_of_host.push_back(at.group);
   return hops;
-}
-
-std::vector<PortIndex> Routing::FirstHops(HostId src, const Numbers& dst) const {
-  const std::vector<Adjacency::Port>& links = NicsOf(src);
-  const bool any_up = std::ranges::any_of(links, &Adjacency::Port::up);
-  std::vector<PortIndex> nearest;
-  uint32_t least = kUnreachable;
-  for (size_t i = 0; i < links.size(); ++i) {
-    if (any_up && !links[i].up) continue;
-    const uint32_t distance = DistanceTo(SwitchAt(links[i].peer), dst);
-    if (distance < least) nearest.clear();
-    least = std::min(least, distance);
-    if (distance == least) nearest.push_back(static_cast<PortIndex>(i));
-  }
-  return nearest;
 }
 
 void Routing::FindSwitchLinks() {
@@ -157,16 +178,18 @@ void Routing::FindSwitchLinks() {
   }
 }
 
-// Searches breadth first over switches, from all switches with hosts at once. Each of these has one
-// bit in the words of every switch, so that a link passes on 64 searches in one step.
+// Searches breadth first over switches, from all groups at once. Each group has one bit in the
+// words of every switch, so that a link passes on 64 searches in one step.
 void Routing::FindDistances() {
   using Bits = std::vector<uint64_t>;
-  const size_t words = (with_hosts_.size() + 63) / 64;
-  distances_.assign(switch_links_.size(), std::vector<uint16_t>(with_hosts_.size(), kFar));
+  const size_t words = WordsFor(attached_to_.size());
+  distances_.assign(switch_links_.size(), std::vector<uint16_t>(attached_to_.size(), kFar));
   std::vector<Bits> reached(switch_links_.size(), Bits(words, 0));  // Searches that came so far.
-  for (size_t number = 0; number < with_hosts_.size(); ++number) {
-    reached[with_hosts_[number]][number / 64] |= uint64_t{1} << number % 64;
-    distances_[with_hosts_[number]][number] = 0;
+  for (size_t group = 0; group < attached_to_.size(); ++group) {
+    for (const SwitchId s : attached_to_[group]) {
+      reached[s][group / 64] |= uint64_t{1} << group % 64;
+      distances_[s][group] = 0;
+    }
   }
   std::vector<Bits> frontier = reached;  // Searches that reached it in the last step.
   bool found = true;
@@ -216,17 +239,21 @@ uint32_t Routing::PathPart(SwitchId s, PortIndex port) const {
   return static_cast<uint32_t>(uplink - uplinks.begin()) * tables_[s].path_divisor;
 }
 
-// Finds the ports that begin a shortest path to the nearest switches of `leaf`, ascending.
-void Routing::FindPortsTowards(SwitchId s, const Numbers& leaf,
-                               std::vector<PortIndex>& ports) const {
-  uint16_t least = kFar;
-  for (const uint32_t number : leaf) least = std::min(least, distances_[s][number]);
-  ports.clear();
-  for (const SwitchLink& link : switch_links_[s]) {
-    const std::vector<uint16_t>& there = distances_[link.peer];
-    const auto is_nearer = [&](uint32_t number) { return there[number] < least; };
-    if (std::ranges::any_of(leaf, is_nearer)) ports.push_back(link.port);
+// Finds the links of `s` that begin a shortest path to each group. Each group has as many words as
+// `s` needs, with a bit for each link.
+std::vector<uint64_t> Routing::FindLinksTowards(SwitchId s) const {
+  const std::vector<SwitchLink>& links = switch_links_[s];
+  const std::vector<uint16_t>& here = distances_[s];
+  const size_t words = WordsFor(links.size());
+  std::vector<uint64_t> towards(here.size() * words, 0);
+  for (size_t i = 0; i < links.size(); ++i) {
+    const std::vector<uint16_t>& there = distances_[links[i].peer];
+    uint64_t* word = towards.data() + i / 64;
+    for (size_t g = 0; g < here.size(); ++g, word += words) {
+      *word |= uint64_t{there[g] < here[g]} << i % 64;
+    }
   }
+  return towards;
 }
 
 std::vector<PortIndex> Routing::PortsToHost(SwitchId leaf, HostId host) const {
@@ -244,34 +271,38 @@ RoutingTable Routing::MakeTable(SwitchId s) const {
   table.uplinks = uplinks_[s];
   table.path_divisor = PathDivisor(graph_.switches[s].tier);
   table.groups = groups_;
-  table.sets_of_group.resize(leaves_.size() + partly_up_.size());
-  const auto add = [&](const std::vector<PortIndex>& ports) {
-    table.sets.push_back(
-        {static_cast<uint32_t>(table.ports.size()), static_cast<uint32_t>(ports.size())});
-    table.ports.insert(table.ports.end(), ports.begin(), ports.end());
-    return static_cast<uint16_t>(table.sets.size() - 1);
-  };
-  std::map<std::vector<PortIndex>, uint16_t> known;
-  const auto shared = [&](const std::vector<PortIndex>& ports) -> RoutingTable::GroupSets {
-    const auto found = known.find(ports);
-    return {found != known.end() ? found->second : known[ports] = add(ports), 0};
-  };
+  SetsOfPorts sets(table);
+  const std::vector<SwitchLink>& links = switch_links_[s];
+  const size_t words = WordsFor(links.size());
+  const std::vector<uint64_t> towards = FindLinksTowards(s);
   std::vector<PortIndex> ports;
-  for (size_t l = 0; l < leaves_.size(); ++l) {
-    if (DistanceTo(s, l) != 0) {
-      FindPortsTowards(s, leaves_[l], ports);
-      table.sets_of_group[l] = shared(ports);
+  std::optional<std::span<const uint64_t>> last;  // The links towards the group before,
+  RoutingTable::GroupSets last_sets{};            // and their set. Most switches have few.
+  for (size_t g = 0; g < attached_to_.size(); ++g) {
+    const std::span<const uint64_t> its = std::span(towards).subspan(g * words, words);
+    if (DistanceTo(s, g) == 0) {
+      table.sets_of_group.push_back(SetsOfAttached(s, g, sets));
       continue;
     }
-    table.sets_of_group[l] = {static_cast<uint16_t>(table.sets.size()), 1};
-    for (const HostId host : members_[l]) add(PortsToHost(s, host));
-  }
-  for (const auto& [host, part] : partly_up_) {
-    FindPortsTowards(s, part, ports);
-    table.sets_of_group[(*groups_)[host].group] =
-        shared(IsAttached(s, host) ? PortsToHost(s, host) : ports);
+    if (!last || !std::ranges::equal(its, *last)) {
+      ports.clear();
+      for (size_t i = 0; i < links.size(); ++i) {
+        if ((its[i / 64] >> i % 64 & 1) != 0) ports.push_back(links[i].port);
+      }
+      last = its;
+      last_sets = {sets.Share(ports), 0};
+    }
+    table.sets_of_group.push_back(last_sets);
   }
   return table;
+}
+
+// Returns the sets of a group that is attached to switch `s`.
+RoutingTable::GroupSets Routing::SetsOfAttached(SwitchId s, size_t group, SetsOfPorts& sets) const {
+  if (group >= leaves()) return {sets.Share(PortsToHost(s, partly_up_[group - leaves()])), 0};
+  const uint16_t first = sets.next();
+  for (const HostId host : members_[group]) sets.Add(PortsToHost(s, host));
+  return {first, 1};
 }
 
 std::vector<std::vector<Channel>> Routing::PathsBetween(HostId src, HostId dst) const {
@@ -296,10 +327,10 @@ std::unique_ptr<PathTable> Routing::MakePathTable() const {
   for (uint32_t h = 0; h < graph_.hosts; ++h) {
     leaf_of_host.push_back(LeafIndexOf(static_cast<HostId>(h)));
   }
-  auto table = std::make_unique<PathTable>(leaf_of_host, leaves_.size());
+  auto table = std::make_unique<PathTable>(leaf_of_host, leaves());
   PathClasses classes(*this);
-  for (size_t dst = 0; dst < leaves_.size(); ++dst) {
-    for (size_t src = 0; src < leaves_.size(); ++src) {
+  for (size_t dst = 0; dst < leaves(); ++dst) {
+    for (size_t src = 0; src < leaves(); ++src) {
       const SwitchId from = LeafOf(first_hosts_[src]);
       if (IsAttached(from, first_hosts_[dst])) continue;
       table->Set(src, dst, classes.ChoicesOf(classes.Between(from, dst)));
@@ -336,7 +367,7 @@ double Routing::MeanLinks() const {
   for (const HostId src : first_hosts_) {
     for (const HostId dst : first_hosts_) sum += DistanceBetween(src, dst);
   }
-  const size_t pairs = leaves_.size() * (leaves_.size() - 1);
+  const size_t pairs = leaves() * (leaves() - 1);
   return 2 + (pairs == 0 ? 0 : sum / static_cast<double>(pairs));
 }
 

@@ -8,7 +8,6 @@
 
 #pragma once
 
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -40,23 +39,23 @@ class Routing {
   // The leaf of host `h`, numbered from 0, whether its links are up or not.
   uint16_t LeafIndexOf(HostId h) const { return leaf_index_of_host_[h]; }
 
-  bool HasHosts(SwitchId s) const { return number_[s] < with_hosts_.size(); }
+  bool HasHosts(SwitchId s) const { return has_hosts_[s]; }
 
   // The number of links from switch `s` to the leaf of index `leaf`; the largest number if none
   // lead there.
-  uint32_t DistanceTo(SwitchId s, size_t leaf) const { return DistanceTo(s, leaves_[leaf]); }
+  uint32_t DistanceTo(SwitchId s, size_t leaf) const;
 
   // By leaf index, the host of the leaf with the lowest number; hosts whose links are all up go
   // first.
   const std::vector<HostId>& first_hosts() const { return first_hosts_; }
 
   // The switches of a leaf, by its index.
-  std::vector<SwitchId> SwitchesOf(size_t leaf) const;
+  const std::vector<SwitchId>& SwitchesOf(size_t leaf) const { return attached_to_[leaf]; }
 
   // The links of host `src` that begin a shortest path to host `dst`, ascending. If there is no
   // path, they are the links that are up, or all links if none is up.
   std::vector<PortIndex> FirstHops(HostId src, HostId dst) const {
-    return FirstHops(src, ReachedBy(dst));
+    return FirstHopsTo(src, GroupOf(dst));
   }
   Host::FirstHops FirstHopsOf(HostId src) const;
   size_t LinksOf(HostId h) const { return NicsOf(h).size(); }
@@ -99,10 +98,10 @@ class Routing {
   bool IsHost(VertexId vertex) const { return graph_.IsHost(vertex); }
   SwitchId SwitchAt(VertexId vertex) const { return graph_.SwitchAt(vertex); }
   size_t switches() const { return graph_.switches.size(); }
-  size_t leaves() const { return leaves_.size(); }
+  size_t leaves() const { return first_hosts_.size(); }
 
  private:
-  using Numbers = std::vector<uint32_t>;  // Numbers of switches with hosts, ascending.
+  class SetsOfPorts;
 
   // A link that is up, from one switch to another.
   struct SwitchLink {
@@ -112,15 +111,17 @@ class Routing {
 
   void FindLeaves();
   void FindGroups();  // After FindLeaves().
-  Numbers NumbersOf(HostId h, bool up) const;
-  const Numbers& ReachedBy(HostId h) const;
+  std::vector<SwitchId> SwitchesAt(HostId h, bool up) const;
+  size_t GroupOf(HostId h) const { return (*groups_)[h].group; }
   uint32_t DistanceBetween(HostId src, HostId dst) const;
-  std::vector<PortIndex> FirstHops(HostId src, const Numbers& dst) const;
-  uint32_t DistanceTo(SwitchId s, const Numbers& leaf) const;
+  std::vector<PortIndex> FirstHopsTo(HostId src, size_t group) const;
+  template <class Visit>
+  void ForEachFirstLink(HostId src, const Visit& visit) const;
   void FindSwitchLinks();
   void FindDistances();
   RoutingTable MakeTable(SwitchId s) const;
-  void FindPortsTowards(SwitchId s, const Numbers& leaf, std::vector<PortIndex>& ports) const;
+  RoutingTable::GroupSets SetsOfAttached(SwitchId s, size_t group, SetsOfPorts& sets) const;
+  std::vector<uint64_t> FindLinksTowards(SwitchId s) const;
   std::vector<PortIndex> PortsToHost(SwitchId leaf, HostId host) const;
   std::vector<PortIndex> FindUplinks(SwitchId s) const;
   uint32_t PathDivisor(int tier) const;
@@ -129,15 +130,15 @@ class Routing {
   Adjacency adjacency_;
   std::vector<SwitchId> leaf_of_host_;
   std::vector<uint16_t> leaf_index_of_host_;
-  std::vector<Numbers> leaves_;          // By leaf index.
-  std::vector<HostId> first_hosts_;      // Likewise.
-  std::map<HostId, Numbers> partly_up_;  // By host with some links down: its reachable switches.
-  std::vector<std::vector<HostId>> members_;  // By leaf index: its hosts outside partly_up_.
-  std::shared_ptr<const std::vector<HostGroup>> groups_;  // By host; partly_up_ ones are alone.
-  std::vector<SwitchId> with_hosts_;                      // Switches that have hosts, by number.
-  std::vector<uint32_t> number_;                          // By switch; into `with_hosts_`.
+  std::vector<HostId> first_hosts_;  // By leaf index.
+  // A group is a leaf, by its index, or one host with some links down, numbered behind the leaves.
+  std::shared_ptr<const std::vector<HostGroup>> groups_;  // By host.
+  std::vector<HostId> partly_up_;                         // The hosts that are groups, ascending.
+  std::vector<std::vector<HostId>> members_;              // By leaf index: the hosts of the group.
+  std::vector<std::vector<SwitchId>> attached_to_;        // By group: its switches, ascending.
+  std::vector<bool> has_hosts_;                           // By switch.
   std::vector<std::vector<SwitchLink>> switch_links_;     // By switch, by port, ascending.
-  std::vector<std::vector<uint16_t>> distances_;          // By switch, then by number of the other.
+  std::vector<std::vector<uint16_t>> distances_;          // By switch, then by group.
   std::vector<std::vector<PortIndex>> uplinks_;           // By switch: the ports towards the core.
   std::vector<uint32_t> radix_of_tier_;                   // By tier: the most uplinks of a switch.
   std::vector<RoutingTable> tables_;                      // By switch.
