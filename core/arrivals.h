@@ -73,10 +73,11 @@ class Arrivals {
     }
   }
 
-  // The wire at `port` has a packet again. Returns false if the wire was known to have one.
-  bool Announce(PortIndex port) {
+  // The wire at `port` has a new packet, which arrives at `arrival`. Returns false if the wire was
+  // known to have packets.
+  bool Announce(PortIndex port, Time arrival) {
     if (next_.Has(port)) return false;
-    next_.Set(port, heads_[port].NextArrival());
+    next_.Set(port, arrival);
     return true;
   }
 
@@ -84,9 +85,7 @@ class Arrivals {
   // `arrival`.
   bool Announce(PortIndex port, Time arrival, uint64_t pushed) {
     heads_[port].Learn(pushed);
-    if (next_.Has(port)) return false;
-    next_.Set(port, arrival);
-    return true;
+    return Announce(port, arrival);
   }
 
   // Reads the wire at `port` again, on which `pushed` packets have been sent. Returns its next

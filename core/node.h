@@ -64,7 +64,7 @@ class Node {
 
   // The wire at `in_port`, empty so far, has a packet.
   void Announce(PortIndex in_port, Time arrival) {
-    if (arrivals_.Announce(in_port)) Wake(arrival);
+    if (arrivals_.Announce(in_port, arrival)) Wake(arrival);
   }
 
   // The same for a wire from another thread, on which `pushed` packets have been sent by now.

@@ -44,11 +44,8 @@ void WireTail::MakeRoom(uint64_t first) {
   WireHead& head = consumer_->wire_head(in_port_);
   PacketRing* old = PacketRing::Of(slots_);
   const uint64_t kept_from = std::min(first, taken());
-  const auto full_at = [&](const PacketRing& ring) {
-    return (kept_from + ring.capacity - 1) * PacketRing::kBytes;  // One slot marks the end.
-  };
-  if (old != nullptr) full_at_ = full_at(*old);
-  if (old != nullptr && HasRoom()) return;
+  KeepFrom(kept_from);
+  if (HasRoom()) return;
   PacketRing* grown =
       PacketRing::New(old == nullptr ? kFirstCapacity : 2 * old->capacity, telemetry_);
   for (uint64_t i = kept_from; i != pushed(); ++i) {
@@ -58,7 +55,7 @@ void WireTail::MakeRoom(uint64_t first) {
   grown->outgrown = old;
   slots_ = reinterpret_cast<std::byte*>(grown->slots);
   byte_mask_ = grown->byte_mask();
-  full_at_ = full_at(*grown);
+  KeepFrom(kept_from);
   Next().arrival = kNever;
   if (outbox_ != nullptr) {
     outbox_->Writing().grown.push_back({&head, grown});
@@ -75,7 +72,12 @@ uint64_t WireTail::waiting() const { return pushed() - consumer_->wire_head(in_p
 
 void WireTail::TellOfChange() { consumer_->OnWireChange(in_port_, pushed()); }
 
-void WireTail::Announce(Time arrival) { consumer_->Announce(in_port_, arrival); }
+// Also notes what the head has taken, which is in the cache now, and so spares the wires that are
+// often empty MakeRoom(). The last packet taken may be one that has not departed.
+void WireTail::Announce(Time arrival) {
+  consumer_->Announce(in_port_, arrival);
+  KeepFrom(std::max<uint64_t>(taken(), 1) - 1);
+}
 
 void WireTail::Report(Time arrival) {
   Outbox::Page& mail = outbox_->Writing();

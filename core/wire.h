@@ -106,6 +106,8 @@ class WireTail {
 
   // Counts the packets that the head is known to have taken.
   uint64_t taken() const;
+  // Packets from this number on are still in the ring, even if they have been taken.
+  uint64_t kept_from() const { return (full_at_ - byte_mask_) / PacketRing::kBytes; }
 
   // For changes between windows, when all mail has been read. waiting() counts the packets that the
   // head has not taken, TakeBack() removes the last ones, and TellOfChange() tells the consumer
@@ -139,6 +141,7 @@ class WireTail {
 
   void Announce(Time arrival);  // Tells a consumer on this thread.
   void Report(Time arrival);    // Tells a consumer on another thread.
+  void KeepFrom(uint64_t number) { full_at_ = number * PacketRing::kBytes + byte_mask_; }
   uint64_t EndReport() {
     reported_ = false;
     return pushed();
@@ -146,7 +149,7 @@ class WireTail {
 
   std::byte* slots_ = nullptr;  // Allocated with the first packet.
   uint64_t tail_ = 0;           // Bytes pushed.
-  uint64_t full_at_ = 0;        // The slots until this byte may be used.
+  uint64_t full_at_ = 0;        // The slots until this byte may be used. One marks the end.
   uint32_t byte_mask_ = 0;
   PortIndex in_port_ = 0;
   bool within_group_ = true;

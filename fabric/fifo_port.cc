@@ -70,6 +70,13 @@ void FifoPort::MakeRoom(Time now) {
   wire_.MakeRoom(left_);
 }
 
+// The wire has forgotten all packets before number `kept`, which have left.
+void FifoPort::ForgetUntil(uint64_t kept) {
+  while (!late_.empty() && late_.front().number < kept) late_.pop_front();
+  left_ = summed_ = kept;
+  backlog_ = 0;
+}
+
 // Packets that the head has taken have left, except perhaps the last one: the receiver may have run
 // further than the sender by more than the delay, but by no more than the time to send the smallest
 // packet.

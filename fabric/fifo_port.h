@@ -223,6 +223,8 @@ class alignas(64) FifoPort {
   // Finds the first packet that has not left by `now`. It is called only when the length of the
   // queue matters: while neither a drop nor a mark is possible, nobody counts.
   void ForgetDeparted(Time now) {
+    if (left_ < wire_.kept_from()) [[unlikely]]
+      ForgetUntil(wire_.kept_from());
     while (left_ != wire_.pushed() && NextDeparture() <= now) {
       if (left_ < summed_) backlog_ -= SizeOf(wire_.At(left_));
       if (IsNextLate()) [[unlikely]]
@@ -230,6 +232,7 @@ class alignas(64) FifoPort {
       ++left_;
     }
   }
+  void ForgetUntil(uint64_t kept);
   void ForgetTaken(Time now);
 
   // Returns when packet `left_` departs, the first that is not known to have left.
