@@ -37,9 +37,10 @@ Class PathClasses::ClassOf(SwitchId from, HostId host, std::vector<Class>& known
   const uint32_t set = table.SetOf(host);
   const std::span<const PortIndex> ports = table.PortsOf(table.sets[set]);
   std::vector<Class> rests;
+  rests.reserve(ports.size());
   for (const PortIndex port : ports) {
-    const VertexId peer = routing_.PortsOf(from)[port].peer;
-    rests.push_back(ClassOf(routing_.SwitchAt(peer), host, known));
+    const SwitchId peer = routing_.SwitchAt(routing_.PortsOf(from)[port].peer);
+    rests.push_back(known[peer] != kUnknown ? known[peer] : ClassOf(peer, host, known));
   }
   std::vector<Latest>& of_sets = latest_[from];
   if (of_sets.empty()) of_sets.resize(table.sets.size());
