@@ -59,7 +59,7 @@ class Arrivals {
   // Removes the packets that arrive before `end`, one after the other, until visit(packet, port,
   // time) returns false. A packet stays where it is until that call returns.
   template <class Visit>
-  void TakeBefore(Time end, const Visit& visit) {
+  [[gnu::always_inline]] void TakeBefore(Time end, const Visit& visit) {
     const int64_t bound = next_.Bound(end);
     int64_t best = next_.Best();
     while (best < bound) {

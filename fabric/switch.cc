@@ -246,35 +246,47 @@ void Switch::PrefetchParts(Time end) {
   for (const FifoPort& port : ports_) port.Prefetch();
   if (!ecmp_salt_) return;
   PrefetchElements(routes_.sets_of_group);
-  PrefetchElements(routes_.ports);
-  PrefetchElements(ecmp_ports_);
-  PrefetchElements(path_parts_);
+  PrefetchElements(ecmp_routes_.sets);
+  PrefetchElements(ecmp_routes_.hops);
+}
+
+// ECMP's next hop of a packet, as EcmpPort() chooses it. At switches that never have a choice, the
+// hash is left out.
+template <bool kHasChoice>
+[[gnu::always_inline]] inline EcmpRoutes::Hop Switch::EcmpHop(const Packet& packet, uint64_t salt,
+                                                              const EcmpRoutes::Set& set) const {
+  const size_t chosen = kHasChoice ? MapToRange(EcmpHash(packet, salt), set.count) : 0;
+  return ecmp_routes_.hops[set.first + chosen];
 }
 
 // Run() for ECMP at FIFO ports, without a branch on whether a packet has a choice: that branch
 // would be mispredicted.
+template <bool kHasChoice>
 void Switch::RunEcmp(const Window& window) {
   const uint64_t salt = *ecmp_salt_;
   int64_t asked = 0;
-  arrivals_.TakeBefore(window.end, [&](const Packet& packet, PortIndex in_port, Time now) {
-    const std::span<const PortIndex> choices = ecmp_ports_[routes_.SetOf(packet.dst)];
-    if (choices.empty() || packet.hops >= kMaxHops) [[unlikely]] {
-      now_ = now;
-      Handle(packet, in_port);
-      return true;
-    }
-    asked += choices.size() > 1 ? 1 : 0;
-    const PortIndex port = EcmpPort(packet, salt, choices);
-    if (!ports_[port].Send(packet, path_parts_[port], now, window)) [[unlikely]] {
-      now_ = now;
-      ReportDrop(packet);
-    }
-    return true;
-  });
+  arrivals_.TakeBefore(
+      window.end, [&](const Packet& packet, PortIndex in_port,
+                      Time now) __attribute__((always_inline)) {
+        const EcmpRoutes::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
+        if (set.count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
+          now_ = now;
+          Handle(packet, in_port);
+          return true;
+        }
+        if (kHasChoice) asked += set.count > 1 ? 1 : 0;
+        const EcmpRoutes::Hop hop = EcmpHop<kHasChoice>(packet, salt, set);
+        if (!ports_[hop.port].Send(packet, hop.path_part, now, window)) [[unlikely]] {
+          now_ = now;
+          ReportDrop(packet);
+        }
+        return true;
+      });
   asked_ += asked;
 }
 
 // The same for late ports.
+template <bool kHasChoice>
 void Switch::RunEcmpLate(const Window& window) {
   QueuedPorts& queued = *queued_;
   const uint64_t salt = *ecmp_salt_;
@@ -284,14 +296,14 @@ void Switch::RunEcmpLate(const Window& window) {
         std::min(window.end, effect + 1_ps), [&](const Packet& packet, PortIndex in,
                                                  Time now) __attribute__((always_inline)) {
           now_ = now;
-          const std::span<const PortIndex> choices = ecmp_ports_[routes_.SetOf(packet.dst)];
+          const EcmpRoutes::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
           const bool is_special = packet.kind == PacketKind::kPause || packet.hops >= kMaxHops;
-          if (is_special || choices.empty()) [[unlikely]] {
+          if (is_special || set.count == 0) [[unlikely]] {
             Handle(packet, in);
             return packet.kind != PacketKind::kPause && !queued.eager();
           }
-          asked_ += choices.size() > 1 ? 1 : 0;
-          ForwardLate(packet, in, EcmpPort(packet, salt, choices));
+          if (kHasChoice) asked_ += set.count > 1 ? 1 : 0;
+          ForwardLate(packet, in, EcmpHop<kHasChoice>(packet, salt, set));
           return !queued.eager();
         });
     if (queued.eager()) return RunEager(window);
@@ -305,15 +317,15 @@ void Switch::RunEcmpLate(const Window& window) {
 
 // Forwards an arrival to a late port. No hook, telemetry or trimming may need the packet.
 [[gnu::always_inline]] inline void Switch::ForwardLate(const Packet& packet, PortIndex in_port,
-                                                       PortIndex port) {
+                                                       const EcmpRoutes::Hop& hop) {
   const bool is_data = packet.priority != 0;
   const QueuedPorts::Offer offer{.packet = packet,
                                  .telemetry = nullptr,
-                                 .path_part = path_parts_[port],
+                                 .path_part = hop.path_part,
                                  .in = in_port,
-                                 .out = port,
+                                 .out = hop.port,
                                  .is_last = is_data && !arrivals_.AnyUntil(now_)};
-  if (!is_data && queued_->SendsControlAtOnce(port, now_, *window_)) {
+  if (!is_data && queued_->SendsControlAtOnce(hop.port, now_, *window_)) {
     if (!queued_->SendControl(offer, now_, *window_)) ReportDrop(packet);
     return;
   }
@@ -325,9 +337,10 @@ void Switch::Run(const Window& window) {
   window_ = &window;
   if (queued_) {
     if (queued_->eager()) return RunEager(window);
-    return ecmp_salt_ ? RunEcmpLate(window) : RunLate(window);
+    if (!ecmp_salt_) return RunLate(window);
+    return ecmp_routes_.has_choice ? RunEcmpLate<true>(window) : RunEcmpLate<false>(window);
   }
-  if (ecmp_salt_) return RunEcmp(window);
+  if (ecmp_salt_) return ecmp_routes_.has_choice ? RunEcmp<true>(window) : RunEcmp<false>(window);
   for (;;) {
     const Time arrival = arrivals_.Next();
     const Time timer = timers_.Next();

@@ -66,6 +66,22 @@ struct RoutingTable {
   }
 };
 
+// The next hops as the loops for ECMP read them.
+struct EcmpRoutes {
+  struct Set {
+    uint32_t first;  // Into `hops`.
+    uint32_t count;  // 0: Switch::Handle() deals with the packet, because there is no route, or the
+                     // ports are several links to one host.
+  };
+  struct Hop {
+    PortIndex port;
+    uint16_t path_part;  // Its term in the id of the path taken.
+  };
+  std::vector<Set> sets;  // By set of the routing table.
+  std::vector<Hop> hops;
+  bool has_choice = false;  // Any set has several hops.
+};
+
 // Descriptions of the next hops by leaf, for switches whose policy uses them.
 struct NextHopTable {
   std::vector<uint16_t> set_of_leaf;
@@ -140,8 +156,12 @@ class Switch final : public Node {
   void ShowNext(Time before);
   void Show(const QueuedPorts::Started& started);
   void ShowSent();
+  template <bool kHasChoice>
   void RunEcmp(const Window& window);
+  template <bool kHasChoice>
   void RunEcmpLate(const Window& window);
+  template <bool kHasChoice>
+  EcmpRoutes::Hop EcmpHop(const Packet& packet, uint64_t salt, const EcmpRoutes::Set& set) const;
   void HandleArrival();
   void Handle(const Packet& packet, PortIndex in_port);
   void ForwardBy(const Candidates& candidates, const Packet& packet, PortIndex in_port);
@@ -156,7 +176,7 @@ class Switch final : public Node {
   void ForwardControl(const QueuedPorts::Offer& offer, bool arrived);
   void NoteSent(FifoPort& out, PortIndex port, Time start, bool arrived);
   void ForwardToQueue(const Packet& packet, PortIndex in_port, PortIndex port, bool arrived);
-  void ForwardLate(const Packet& packet, PortIndex in_port, PortIndex port);
+  void ForwardLate(const Packet& packet, PortIndex in_port, const EcmpRoutes::Hop& hop);
   void ForwardOrTrim(const QueuedPorts::Offer& offer);
   bool SendHeader(const QueuedPorts::Offer& offer);
   void SendCut(const Trimming::Cut& cut, const QueuedPorts::Offer& offer);
@@ -182,9 +202,7 @@ class Switch final : public Node {
   std::vector<uint16_t> path_parts_;  // By port: its term in the id of the path taken.
   RoutingTable routes_;
   std::vector<Candidates> candidates_;  // By set of `routes_`.
-  // Their ports, as the loop for ECMP reads them. Empty: Handle() deals with the packet, because
-  // there is no route, or the ports are several links to one host.
-  std::vector<std::span<const PortIndex>> ecmp_ports_;
+  EcmpRoutes ecmp_routes_;
   NextHopTable next_hops_;  // Empty unless the policy asks for it.
   Timers timers_;
   SwitchPolicyPtr policy_;

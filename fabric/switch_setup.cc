@@ -45,7 +45,6 @@ void RoutingTable::SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts) {
 void Switch::SetRoutes(RoutingTable routes) {
   routes_ = std::move(routes);
   candidates_.clear();
-  ecmp_ports_.clear();
   for (const RoutingTable::Set& set : routes_.sets) {
     const std::span<const PortIndex> ports = routes_.PortsOf(set);
     const bool is_last =
@@ -53,10 +52,19 @@ void Switch::SetRoutes(RoutingTable routes) {
     const bool is_host = ports.size() > 1 && faces_host_[ports.front()];
     candidates_.push_back(
         {static_cast<uint32_t>(candidates_.size()), routes_.version, ports, is_last, is_host});
-    ecmp_ports_.push_back(is_host ? std::span<const PortIndex>() : ports);
   }
   for (size_t digit = 0; digit < routes_.uplinks.size(); ++digit) {
     path_parts_[routes_.uplinks[digit]] = static_cast<uint16_t>(digit * routes_.path_divisor);
+  }
+  ecmp_routes_ = {};
+  for (const Candidates& candidates : candidates_) {
+    const uint32_t first = static_cast<uint32_t>(ecmp_routes_.hops.size());
+    const size_t count = candidates.are_links_of_host ? 0 : candidates.ports.size();
+    ecmp_routes_.sets.push_back({first, static_cast<uint32_t>(count)});
+    ecmp_routes_.has_choice = ecmp_routes_.has_choice || count > 1;
+    for (const PortIndex port : candidates.ports) {
+      ecmp_routes_.hops.push_back({port, path_parts_[port]});
+    }
   }
 }
 
