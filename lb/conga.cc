@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/random.h"
@@ -92,10 +93,9 @@ class Conga final : public SwitchPolicy {
   // The source leaf writes the header; feedback is added to any packet.
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     if (!is_leaf_ || tag_of_port_[port] == kNoTag || !view.IsAttached(packet.src)) return;
-    CongaHeader header{tag_of_port_[port], 0, kNoTag, 0};
     paths_.Stamp(packet);
-    from_leaf_[view.LeafOf(packet.dst)].TakeNext(header);
-    packet.SetScheme(header);
+    const Feedback feedback = from_leaf_[view.LeafOf(packet.dst)].TakeNext();
+    packet.SetScheme(CongaHeader{tag_of_port_[port], 0, feedback.tag, feedback.metric});
   }
 
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
@@ -134,6 +134,12 @@ class Conga final : public SwitchPolicy {
     Time updated;
   };
 
+  // What a packet brings back to the leaf that it goes to: the metric of one of that leaf's uplinks.
+  struct Feedback {
+    uint8_t tag = kNoTag;
+    uint8_t metric = 0;
+  };
+
   // Congestion-From-Leaf: the metrics that packets from one leaf collected, by that leaf's uplinks.
   struct FromLeaf {
     static constexpr size_t kTags = 16;  // The ASIC's; a leaf with more uplinks has more.
@@ -142,34 +148,31 @@ class Conga final : public SwitchPolicy {
       bool known = false;
       bool changed = false;
     };
-    std::vector<Entry> by_tag = {};
+    std::vector<Entry> by_tag = {};  // If there are any, at least one is known.
     size_t next = 0;
+    size_t changed = 0;  // Entries that have changed.
 
     void Note(uint8_t tag, uint8_t metric) {
       if (tag >= by_tag.size()) by_tag.resize(tag + size_t{1});
       Entry& entry = by_tag[tag];
-      entry.changed = entry.changed || !entry.known || entry.metric != metric;
+      const bool is_new = !entry.changed && (!entry.known || entry.metric != metric);
+      changed += is_new ? 1 : 0;
+      entry.changed = entry.changed || is_new;
       entry.metric = metric;
       entry.known = true;
     }
 
-    // Writes the next metric into the header, round robin; metrics that have changed since they
-    // were last returned go first.
-    void TakeNext(CongaHeader& header) {
-      const auto find = [&](auto&& wanted) {
-        for (size_t i = 0; i < by_tag.size(); ++i) {
-          const size_t tag = (next + i) % by_tag.size();
-          if (wanted(by_tag[tag])) return tag;
-        }
-        return by_tag.size();
-      };
-      size_t tag = find([](const Entry& entry) { return entry.changed; });
-      if (tag == by_tag.size()) tag = find([](const Entry& entry) { return entry.known; });
-      if (tag == by_tag.size()) return;
-      by_tag[tag].changed = false;
-      header.feedback_tag = static_cast<uint8_t>(tag);
-      header.feedback_metric = by_tag[tag].metric;
+    // Takes the metrics in turn; those that have changed since they were last returned go first.
+    Feedback TakeNext() {
+      if (by_tag.empty()) return {};
+      const auto wanted = changed > 0 ? &Entry::changed : &Entry::known;
+      size_t tag = next;
+      if (tag == by_tag.size()) tag = 0;
+      while (!(by_tag[tag].*wanted)) tag = tag + 1 < by_tag.size() ? tag + 1 : 0;
+      Entry& entry = by_tag[tag];
+      changed -= std::exchange(entry.changed, false) ? 1 : 0;
       next = tag + 1;
+      return {static_cast<uint8_t>(tag), entry.metric};
     }
   };
 
