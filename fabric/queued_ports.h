@@ -105,8 +105,9 @@ class QueuedPorts {
   }
   // Admits a copy of a packet, or returns why not.
   std::optional<DropReason> Accept(const Offer& offer, Time now, const Window& window);
-  // The packet accepted last, in its queue.
+  // The packet accepted last: in its queue, or on the wire if it has passed at once.
   Packet& accepted() { return *accepted_; }
+  bool has_passed() const { return has_passed_; }
 
   // For packets that a policy holds back, which occupy the shared buffer as if they were queued.
   // Keep() charges a packet from input `in` to output `out`, or returns why there is no room. To
@@ -298,6 +299,7 @@ class QueuedPorts {
   std::unique_ptr<SharedMemory> memory_;
   std::unique_ptr<Trimming> trimming_;
   Packet* accepted_ = nullptr;
+  bool has_passed_ = false;
 
   // Late ports alone use these.
   std::vector<uint64_t> backlogged_;  // Those that may have something waiting, bit by bit.
@@ -375,8 +377,9 @@ inline std::optional<DropReason> QueuedPorts::Refuse(const Packet& packet, PortI
     return DropReason::kWatchdog;
   if (const auto refused = Charge(offer.packet, offer.in, out, now, window)) [[unlikely]]
     return refused;
-  if (offer.is_last && port.IsFree(cls, now) && NextEffect() > now) {
-    port.Pass(offer.packet, offer.path_part, offer.in, now, window);
+  has_passed_ = offer.is_last && port.IsFree(cls, now) && NextEffect() > now;
+  if (has_passed_) {
+    accepted_ = &port.Pass(offer.packet, offer.path_part, offer.in, now, window);
     if (eager_) ends_.Set(out, port.in_service().end);
     return std::nullopt;
   }

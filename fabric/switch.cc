@@ -102,28 +102,33 @@ inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived)
   return arrived ? &arrivals_.ExtraOf(arrived_) : &kNothing;
 }
 
+// Returns true if no arrival and no timer is left at this instant.
+[[gnu::always_inline]] inline bool Switch::IsLast() const {
+  return !arrivals_.AnyUntil(now_) && timers_.Next() > now_;
+}
+
 // Returns true if nothing else happens at this instant, as far as is known now. Then a transmission
 // that starts now may be shown now, rather than in its turn.
 [[gnu::always_inline]] inline bool Switch::IsAlone() const {
-  return !arrivals_.AnyUntil(now_) && std::min(timers_.Next(), transmissions_.Next()) > now_ &&
-         (!queued_ || queued_->Due() > now_);
+  return IsLast() && transmissions_.Next() > now_ && (!queued_ || queued_->Due() > now_);
 }
 
 [[gnu::always_inline]] inline void Switch::ForwardToQueue(const Packet& packet, PortIndex in_port,
                                                           PortIndex port, bool arrived) {
+  const bool watches = (hooks_ & SwitchPolicy::kTransmit) != 0;
+  const bool is_shown = watches && arrived && IsAlone();
   const QueuedPorts::Offer offer{.packet = packet,
                                  .telemetry = TelemetryFor(packet, arrived),
                                  .path_part = path_parts_[port],
                                  .in = in_port,
                                  .out = port,
                                  .is_last = may_pass_ && arrived && packet.priority != 0 &&
-                                            !arrivals_.AnyUntil(now_) && timers_.Next() > now_};
+                                            (watches ? is_shown : IsLast())};
   if (trims_) [[unlikely]]
     return ForwardOrTrim(offer);
   if (packet.priority == 0 && queued_->SendsControlAtOnce(port, now_, *window_)) {
     return ForwardControl(offer, arrived);
   }
-  const bool is_shown = arrived && (hooks_ & SwitchPolicy::kTransmit) != 0 && IsAlone();
   const Time next_late = queued_->NextLate();
   const int64_t sent = control_sent_ - held_;
   const auto refused = queued_->Accept(offer, now_, *window_);
@@ -132,6 +137,10 @@ inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived)
     return Discard(packet, *refused);
   }
   if (hooks_ & SwitchPolicy::kEnqueue) policy_->OnEnqueue(view_, queued_->accepted(), port);
+  if (queued_->has_passed()) {
+    HEDDLE_CHECK(control_sent_ - held_ == sent, "a policy sends from an OnEnqueue() that stamps");
+    return Show({port, &queued_->accepted()});
+  }
   // If the hook has sent packets or set a timer, the transmissions of this instant need an order.
   if (is_shown && control_sent_ - held_ == sent && timers_.Next() > now_) {
     Show(queued_->StartAtOnce(port, now_, next_late, *window_));

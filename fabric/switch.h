@@ -172,6 +172,7 @@ class Switch final : public Node {
   void SendOwn(const Packet& packet, uint8_t cls, PortIndex port);
   void SendHeld(const Packet& packet, PortIndex in_port, PortIndex held_for, PortIndex out);
   void ForwardAndTell(const Packet& packet, PortIndex port, bool arrived);
+  bool IsLast() const;
   bool IsAlone() const;
   void ForwardControl(const QueuedPorts::Offer& offer, bool arrived);
   void NoteSent(FifoPort& out, PortIndex port, Time start, bool arrived);
@@ -208,7 +209,7 @@ class Switch final : public Node {
   SwitchPolicyPtr policy_;
   uint32_t hooks_;
   bool plain_;             // FIFO ports, and a policy without kTransmit, kEnqueue and kDropped.
-  bool may_pass_ = false;  // Queued ports, without those hooks and without telemetry.
+  bool may_pass_ = false;  // Queued ports without telemetry, and no hook needs packets in queues.
   uint8_t control_class_ = 0;
   uint8_t data_class_ = 0;
   bool trims_ = false;      // The ports trim packets that they have no room for.

@@ -28,8 +28,8 @@ void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::
       std::make_unique<QueuedPorts>(queueing, ports, id_, (hooks_ & SwitchPolicy::kTransmit) != 0);
   queued_->SetLost([this](const Packet& packet) { Discard(packet, DropReason::kWatchdog); });
   telemetry_ = !ports.empty() && ports.front().queues.telemetry;
-  may_pass_ = plain_ && !telemetry_;
   trims_ = queued_->trims();
+  may_pass_ = !telemetry_ && (plain_ || (!trims_ && policy_->enqueue_only_stamps()));
   plain_ = false;
 }
 

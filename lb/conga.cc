@@ -57,6 +57,7 @@ class Conga final : public SwitchPolicy {
         flowlets_(SlotsOf(settings)) {}
 
   Packets asked_about() const override { return Packets::kEvery; }
+  bool enqueue_only_stamps() const override { return true; }
 
   void Attach(SwitchView& view) override {
     links_.assign(view.ports(), Link{Dre(settings_.dre)});

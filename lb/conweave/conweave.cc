@@ -109,6 +109,7 @@ class ConWeave final : public SwitchPolicy {
     return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
   }
 
+  bool enqueue_only_stamps() const override { return true; }
   void OnEnqueue(SwitchView& /*view*/, Packet& packet, PortIndex /*port*/) override {
     if (!stamp_ || packet.kind != PacketKind::kData) return;
     packet.path = stamp_->path;

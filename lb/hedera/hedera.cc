@@ -92,6 +92,7 @@ class HederaSwitch final : public SwitchPolicy {
     return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
   }
 
+  bool enqueue_only_stamps() const override { return true; }
   void OnEnqueue(SwitchView& /*view*/, Packet& packet, PortIndex /*port*/) override {
     const std::optional<uint16_t> path = std::exchange(stamp_, std::nullopt);
     if (path && packet.path == kNoPath) packet.path = *path;  // A pinned packet keeps its own path.

@@ -84,6 +84,7 @@ class Tr final : public SwitchPolicy {
     return Decision::Forward(Choose(view, packet, candidates));
   }
 
+  bool enqueue_only_stamps() const override { return true; }
   void OnEnqueue(SwitchView& /*view*/, Packet& packet, PortIndex /*port*/) override {
     if (code_.is_set && packet.kind == PacketKind::kAck) packet.SetScheme(code_);
     code_.is_set = false;
