@@ -57,8 +57,10 @@ uint32_t SeqOf(const Packet& packet) {
 
 class Noting final : public SwitchPolicy {
  public:
-  Noting(std::vector<Seen>& seen, uint32_t hooks) : seen_(seen), unused_(kHooks & ~hooks) {}
+  Noting(std::vector<Seen>& seen, uint32_t hooks, bool says_so = false)
+      : seen_(seen), unused_(kHooks & ~hooks), says_so_(says_so) {}
   uint32_t unused_hooks() const override { return unused_; }
+  bool enqueue_only_stamps() const override { return says_so_; }
   Packets asked_about() const override { return Packets::kEvery; }
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in,
                     const Candidates& c) override {
@@ -98,6 +100,7 @@ class Noting final : public SwitchPolicy {
 
   std::vector<Seen>& seen_;
   const uint32_t unused_;
+  const bool says_so_;  // That OnEnqueue() only stamps, as it does.
 };
 
 struct Outcome {
@@ -119,9 +122,9 @@ struct Outcome {
 };
 
 Outcome OutcomeOf(const SwitchPlan& plan, uint32_t hooks, const std::vector<Offer>& offers,
-                  const std::vector<SwitchBench::Action>& actions = {}) {
+                  const std::vector<SwitchBench::Action>& actions = {}, bool says_so = false) {
   Outcome outcome;
-  SwitchBench bench(plan, 1_us, std::make_unique<Noting>(outcome.seen, hooks));
+  SwitchBench bench(plan, 1_us, std::make_unique<Noting>(outcome.seen, hooks, says_so));
   bench.Run(offers, actions);
   for (PortIndex port = 0; port < kPorts; ++port) {
     for (const Packet& packet : bench.received(port)) {
@@ -165,14 +168,16 @@ std::vector<Seen> Only(uint32_t hooks, const std::vector<Seen>& all) {
 }
 
 // Expects the same of a switch whose policy has all hooks, which is returned, and one that lacks
-// some or all of them.
+// some or all of them, whether it says that it only stamps packets or not.
 Outcome ExpectAlikeWithAnyHooks(const SwitchPlan& plan, const std::vector<Offer>& offers,
                                 const std::vector<SwitchBench::Action>& actions = {}) {
   const Outcome all = OutcomeOf(plan, kHooks, offers, actions);
-  for (const uint32_t hooks : {0u, 2u, 4u, 8u, 12u}) {
-    const Outcome some = OutcomeOf(plan, hooks, offers, actions);
-    EXPECT_EQ(some.seen, Only(hooks, all.seen)) << hooks;
-    EXPECT_TRUE(some == all) << hooks;
+  for (const uint32_t hooks : {0u, 2u, 4u, 8u, 12u, kHooks}) {
+    for (const bool says_so : {false, true}) {
+      const Outcome some = OutcomeOf(plan, hooks, offers, actions, says_so);
+      EXPECT_EQ(some.seen, Only(hooks, all.seen)) << hooks;
+      EXPECT_TRUE(some == all) << hooks;
+    }
   }
   return all;
 }
