@@ -81,13 +81,6 @@ class Arrivals {
     return true;
   }
 
-  // The same between threads. `pushed` packets have been sent, and the first new one arrives at
-  // `arrival`.
-  bool Announce(PortIndex port, Time arrival, uint64_t pushed) {
-    heads_[port].Learn(pushed);
-    return Announce(port, arrival);
-  }
-
   // Reads the wire at `port` again, on which `pushed` packets have been sent. Returns its next
   // arrival.
   Time Refresh(PortIndex port, uint64_t pushed) {

@@ -62,14 +62,18 @@ class Node {
   void PrefetchSelf() const { PrefetchLines<kLines>(this); }
   virtual void PrefetchParts(Time end) { arrivals_.Prefetch(end); }
 
-  // The wire at `in_port`, empty so far, has a packet.
-  void Announce(PortIndex in_port, Time arrival) {
-    if (arrivals_.Announce(in_port, arrival)) Wake(arrival);
+  // The wire at `in_port` has a new packet. Returns false if it was known to have packets.
+  bool Announce(PortIndex in_port, Time arrival) {
+    const Time before = arrivals_.Next();
+    if (!arrivals_.Announce(in_port, arrival)) return false;
+    if (arrival < before) Wake(arrival);  // Otherwise it will run by then anyway.
+    return true;
   }
 
   // The same for a wire from another thread, on which `pushed` packets have been sent by now.
   void Announce(PortIndex in_port, Time arrival, uint64_t pushed) {
-    if (arrivals_.Announce(in_port, arrival, pushed)) Wake(arrival);
+    arrivals_.head(in_port).Learn(pushed);
+    Announce(in_port, arrival);
   }
 
   // Called between windows when the last packets on the wire at `in_port` have changed. `pushed` is

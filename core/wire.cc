@@ -72,11 +72,10 @@ uint64_t WireTail::waiting() const { return pushed() - consumer_->wire_head(in_p
 
 void WireTail::TellOfChange() { consumer_->OnWireChange(in_port_, pushed()); }
 
-// Also notes what the head has taken, which is in the cache now, and so spares the wires that are
-// often empty MakeRoom(). The last packet taken may be one that has not departed.
+// If the head has taken all packets before this one, the ring has room again. That spares the wires
+// that are often empty MakeRoom(). The last of those packets may not have departed.
 void WireTail::Announce(Time arrival) {
-  consumer_->Announce(in_port_, arrival);
-  KeepFrom(std::max<uint64_t>(taken(), 1) - 1);
+  if (consumer_->Announce(in_port_, arrival)) KeepFrom(std::max<uint64_t>(pushed(), 2) - 2);
 }
 
 void WireTail::Report(Time arrival) {

@@ -72,6 +72,7 @@ class Rps final : public SwitchPolicy {
     return Decision::Discard();
   }
 
+  bool enqueue_only_stamps() const override { return true; }
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex /*port*/) override {
     if (packet.kind == PacketKind::kData && Begins(view, packet))
       packet.SetScheme(Mark{is_marked_});

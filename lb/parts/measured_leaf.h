@@ -79,6 +79,7 @@ class MeasuredLeaf : public SwitchPolicy {
   }
 
   // Stamps every packet that begins here and ends at another leaf.
+  bool enqueue_only_stamps() const final { return true; }
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex /*port*/) final {
     if (!is_leaf_ || !view.IsAttached(packet.src) || view.IsAttached(packet.dst)) return;
     paths_.Stamp(packet);
