@@ -36,19 +36,23 @@ Class PathClasses::ClassOf(SwitchId from, HostId host, std::vector<Class>& known
   const RoutingTable& table = routing_.TableOf(from);
   const uint32_t set = table.SetOf(host);
   const std::span<const PortIndex> ports = table.PortsOf(table.sets[set]);
-  std::vector<Class> rests;
-  rests.reserve(ports.size());
-  for (const PortIndex port : ports) {
-    const SwitchId peer = routing_.SwitchAt(routing_.PortsOf(from)[port].peer);
-    rests.push_back(known[peer] != kUnknown ? known[peer] : ClassOf(peer, host, known));
-  }
   std::vector<Latest>& of_sets = latest_[from];
   if (of_sets.empty()) of_sets.resize(table.sets.size());
   Latest& latest = of_sets[set];
-  if (latest.its == kUnknown || latest.rests != rests) {
-    latest.its = ClassVia(from, ports, rests);
-    latest.rests = std::move(rests);
+  if (latest.its == kUnknown) {
+    for (const PortIndex port : ports) {
+      latest.peers.push_back(routing_.SwitchAt(routing_.PortsOf(from)[port].peer));
+    }
   }
+  latest.rests.resize(latest.peers.size(), kUnknown);
+  bool is_latest = latest.its != kUnknown;
+  for (size_t i = 0; i < latest.peers.size(); ++i) {
+    const SwitchId peer = latest.peers[i];
+    const Class rest = known[peer] != kUnknown ? known[peer] : ClassOf(peer, host, known);
+    is_latest = is_latest && rest == latest.rests[i];
+    latest.rests[i] = rest;
+  }
+  if (!is_latest) latest.its = ClassVia(from, ports, latest.rests);
   return known[from] = latest.its;
 }
 

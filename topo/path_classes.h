@@ -63,10 +63,11 @@ class PathClasses {
   static constexpr Class kArrived = 0;
   static constexpr Class kNowhere = 1;
 
-  // The class last found for a set of next hops, and those of the rests behind each of its ports.
-  // The next leaf mostly has the same.
+  // A set of next hops: the switches there, the class last found, and those of the rests of its
+  // paths. The next leaf mostly has the same.
   struct Latest {
-    std::vector<Class> rests;
+    std::vector<SwitchId> peers;
+    std::vector<Class> rests;  // By peer.
     Class its = kUnknown;
   };
 
