@@ -117,13 +117,13 @@ inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived)
                                                           PortIndex port, bool arrived) {
   const bool watches = (hooks_ & SwitchPolicy::kTransmit) != 0;
   const bool is_shown = watches && arrived && IsAlone();
-  const QueuedPorts::Offer offer{.packet = packet,
-                                 .telemetry = TelemetryFor(packet, arrived),
-                                 .path_part = path_parts_[port],
-                                 .in = in_port,
-                                 .out = port,
-                                 .is_last = may_pass_ && arrived && packet.priority != 0 &&
-                                            (watches ? is_shown : IsLast())};
+  const QueuedPorts::Offer offer{
+      .packet = packet,
+      .telemetry = TelemetryFor(packet, arrived),
+      .path_part = path_parts_[port],
+      .in = in_port,
+      .out = port,
+      .is_last = may_pass_ && arrived && packet.priority != 0 && (watches ? is_shown : IsLast())};
   if (trims_) [[unlikely]]
     return ForwardOrTrim(offer);
   if (packet.priority == 0 && queued_->SendsControlAtOnce(port, now_, *window_)) {

@@ -229,9 +229,9 @@ class SwitchPolicy {
   // its salt. The switch then chooses this port itself, without a call for each packet.
   virtual std::optional<uint64_t> ecmp_salt() const { return std::nullopt; }
 
-  // Returns true if OnEnqueue() does no more than write the packet's path, entropy or scheme header:
-  // it reads no queue, sends nothing and sets no timer. Then a queued port that is free may begin
-  // to send the packet before the call, which spares it a queue.
+  // Returns true if OnEnqueue() does no more than write the packet's path, entropy or scheme
+  // header: it reads no queue, sends nothing and sets no timer. Then a queued port that is free may
+  // begin to send the packet before the call, which spares it a queue.
   virtual bool enqueue_only_stamps() const { return false; }
 
   // Called before the first packet; the only hook that may allocate.

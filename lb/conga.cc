@@ -135,7 +135,8 @@ class Conga final : public SwitchPolicy {
     Time updated;
   };
 
-  // What a packet brings back to the leaf that it goes to: the metric of one of that leaf's uplinks.
+  // What a packet brings back to the leaf that it goes to: the metric of one of that leaf's
+  // uplinks.
   struct Feedback {
     uint8_t tag = kNoTag;
     uint8_t metric = 0;
