@@ -276,8 +276,9 @@ RoutingTable Routing::MakeTable(SwitchId s) const {
   const size_t words = WordsFor(links.size());
   const std::vector<uint64_t> towards = FindLinksTowards(s);
   std::vector<PortIndex> ports;
-  std::optional<std::span<const uint64_t>> last;  // The links towards the group before,
-  RoutingTable::GroupSets last_sets{};            // and their set. Most switches have few.
+  // Those of the group before. This one mostly lies behind the same links.
+  std::optional<std::span<const uint64_t>> last;
+  RoutingTable::GroupSets last_sets{};
   for (size_t g = 0; g < attached_to_.size(); ++g) {
     const std::span<const uint64_t> its = std::span(towards).subspan(g * words, words);
     if (DistanceTo(s, g) == 0) {
