@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine does before it runs: groups, their threads and their sides.
+// The functions of Engine that are called before it runs. They place groups on threads, and divide
+// them into two sides.
 
 #include <algorithm>
 #include <thread>

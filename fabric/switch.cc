@@ -138,7 +138,8 @@ inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived)
   }
   if (hooks_ & SwitchPolicy::kEnqueue) policy_->OnEnqueue(view_, queued_->accepted(), port);
   if (queued_->has_passed()) {
-    HEDDLE_CHECK(control_sent_ - held_ == sent, "a policy sends from an OnEnqueue() that stamps");
+    HEDDLE_CHECK(control_sent_ - held_ == sent,
+                 "a policy sends from OnEnqueue(), but its enqueue_only_stamps() is true");
     return Show({port, &queued_->accepted()});
   }
   // If the hook has sent packets or set a timer, the transmissions of this instant need an order.
@@ -263,7 +264,7 @@ void Switch::PrefetchParts(Time end) {
 // hash is left out.
 template <bool kHasChoice>
 [[gnu::always_inline]] inline EcmpRoutes::Hop Switch::EcmpHop(const Packet& packet, uint64_t salt,
-                                                              const EcmpRoutes::Set& set) const {
+                                                              const RoutingTable::Set& set) const {
   const size_t chosen = kHasChoice ? MapToRange(EcmpHash(packet, salt), set.count) : 0;
   return ecmp_routes_.hops[set.first + chosen];
 }
@@ -277,7 +278,7 @@ void Switch::RunEcmp(const Window& window) {
   arrivals_.TakeBefore(
       window.end, [&](const Packet& packet, PortIndex in_port,
                       Time now) __attribute__((always_inline)) {
-        const EcmpRoutes::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
+        const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
         if (set.count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
           now_ = now;
           Handle(packet, in_port);
@@ -305,7 +306,7 @@ void Switch::RunEcmpLate(const Window& window) {
         std::min(window.end, effect + 1_ps), [&](const Packet& packet, PortIndex in,
                                                  Time now) __attribute__((always_inline)) {
           now_ = now;
-          const EcmpRoutes::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
+          const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
           const bool is_special = packet.kind == PacketKind::kPause || packet.hops >= kMaxHops;
           if (is_special || set.count == 0) [[unlikely]] {
             Handle(packet, in);

@@ -68,17 +68,14 @@ struct RoutingTable {
 
 // The next hops as the loops for ECMP read them.
 struct EcmpRoutes {
-  struct Set {
-    uint32_t first;  // Into `hops`.
-    uint32_t count;  // 0: Switch::Handle() deals with the packet, because there is no route, or the
-                     // ports are several links to one host.
-  };
   struct Hop {
     PortIndex port;
     uint16_t path_part;  // Its term in the id of the path taken.
   };
-  std::vector<Set> sets;  // By set of the routing table.
-  std::vector<Hop> hops;
+  // Those of the routing table, into `hops`. `count` is 0 if Switch::Handle() deals with the
+  // packet, because there is no route, or the ports are several links to one host.
+  std::vector<RoutingTable::Set> sets;
+  std::vector<Hop> hops;    // By index in the table's `ports`.
   bool has_choice = false;  // Any set has several hops.
 };
 
@@ -161,7 +158,7 @@ class Switch final : public Node {
   template <bool kHasChoice>
   void RunEcmpLate(const Window& window);
   template <bool kHasChoice>
-  EcmpRoutes::Hop EcmpHop(const Packet& packet, uint64_t salt, const EcmpRoutes::Set& set) const;
+  EcmpRoutes::Hop EcmpHop(const Packet& packet, uint64_t salt, const RoutingTable::Set& set) const;
   void HandleArrival();
   void Handle(const Packet& packet, PortIndex in_port);
   void ForwardBy(const Candidates& candidates, const Packet& packet, PortIndex in_port);

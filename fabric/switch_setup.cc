@@ -56,15 +56,14 @@ void Switch::SetRoutes(RoutingTable routes) {
   for (size_t digit = 0; digit < routes_.uplinks.size(); ++digit) {
     path_parts_[routes_.uplinks[digit]] = static_cast<uint16_t>(digit * routes_.path_divisor);
   }
-  ecmp_routes_ = {};
-  for (const Candidates& candidates : candidates_) {
-    const uint32_t first = static_cast<uint32_t>(ecmp_routes_.hops.size());
-    const size_t count = candidates.are_links_of_host ? 0 : candidates.ports.size();
-    ecmp_routes_.sets.push_back({first, static_cast<uint32_t>(count)});
+  ecmp_routes_ = {.sets = routes_.sets, .hops = {}};
+  for (const PortIndex port : routes_.ports) {
+    ecmp_routes_.hops.push_back({port, path_parts_[port]});
+  }
+  for (size_t i = 0; i < candidates_.size(); ++i) {
+    uint32_t& count = ecmp_routes_.sets[i].count;
+    if (candidates_[i].are_links_of_host) count = 0;
     ecmp_routes_.has_choice = ecmp_routes_.has_choice || count > 1;
-    for (const PortIndex port : candidates.ports) {
-      ecmp_routes_.hops.push_back({port, path_parts_[port]});
-    }
   }
 }
 

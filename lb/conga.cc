@@ -135,8 +135,7 @@ class Conga final : public SwitchPolicy {
     Time updated;
   };
 
-  // What a packet brings back to the leaf that it goes to: the metric of one of that leaf's
-  // uplinks.
+  // A packet carries this to its destination leaf: the metric of one of that leaf's uplinks.
   struct Feedback {
     uint8_t tag = kNoTag;
     uint8_t metric = 0;

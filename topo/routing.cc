@@ -276,7 +276,8 @@ RoutingTable Routing::MakeTable(SwitchId s) const {
   const size_t words = WordsFor(links.size());
   const std::vector<uint64_t> towards = FindLinksTowards(s);
   std::vector<PortIndex> ports;
-  // Those of the group before. This one mostly lies behind the same links.
+  // The links towards the last group that was not attached, and its set. The next group mostly lies
+  // behind the same links.
   std::optional<std::span<const uint64_t>> last;
   RoutingTable::GroupSets last_sets{};
   for (size_t g = 0; g < attached_to_.size(); ++g) {
