@@ -262,15 +262,22 @@ function nameScale(chart) {
   if (button) button.textContent = chart.y_log ? "Linear y-axis" : "Logarithmic y-axis";
 }
 
+// Writes the caption and keeps room for the chart, so that nothing on the page moves when it is drawn.
+function frame(chart) {
+  document.getElementById(`caption-${chart.id}`).textContent = chart.caption + (data.made && ` ${data.made}.`);
+  if (!chart.panels.length) return;
+  document.getElementById(`chart-${chart.id}`).style.minHeight = `${layoutOf(chart).height}px`;
+}
+
 function draw(charted) {
   const chart = scaled(charted);
   nameScale(chart);
+  frame(chart);
   // Leaves out the buttons for Plotly's cloud, which newer versions add.
   const config = {displaylogo: false, responsive: true,
                   modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
                   toImageButtonOptions: {format: "svg", filename: chart.id}};
   const element = document.getElementById(`chart-${chart.id}`);
-  document.getElementById(`caption-${chart.id}`).textContent = chart.caption + (data.made && ` ${data.made}.`);
   if (!chart.panels.length) return null;
   return Plotly.react(element, tracesOf(chart), layoutOf(chart), config);
 }
@@ -320,7 +327,7 @@ function save(name, text) {
   link.href = URL.createObjectURL(new Blob([text], {type: "text/csv"}));
   link.download = name;
   link.click();
-  URL.revokeObjectURL(link.href);
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);  // A busy browser may begin to save later than now.
 }
 
 function cellOf(table, value, column) {

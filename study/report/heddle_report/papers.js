@@ -71,4 +71,7 @@ const sight = new IntersectionObserver((entries) => {
     draw(chartOf.get(entry.target.id));
   }
 }, {rootMargin: "800px"});
-for (const id of chartOf.keys()) sight.observe(document.getElementById(id));
+for (const [id, chart] of chartOf) {
+  frame(chart);
+  sight.observe(document.getElementById(id));
+}

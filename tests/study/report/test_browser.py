@@ -302,6 +302,16 @@ class PapersTest(Browsing):
             self.assert_no_complaints()
             self.keep_picture(f"papers-{scheme}")
 
+    def test_nothing_moves_when_figures_are_drawn(self):
+        self.open(self.page)
+        place = "return document.querySelector('#table-claims').getBoundingClientRect().top + scrollY"
+        before = self.js(place)
+        self.assertIn(0, dict(self.js(DRAWN)).values())
+        for id_, _ in self.js(DRAWN):
+            self.js("document.getElementById(arguments[0]).scrollIntoView()", id_)
+            self.wait(lambda: dict(self.js(DRAWN))[id_] > 0, id_)
+            self.assertEqual(self.js(place), before, id_)
+
     def test_the_theme_changes_what_has_been_drawn(self):
         self.open(self.page)
         colour = "return document.querySelector('#chart-pdlb-fig7-7a .xtick text')?.style.fill"
