@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/check.h"
 #include "fabric/ecmp_hash.h"
 #include "tests/support/printers.h"
 #include "tests/support/switch_bench.h"
@@ -345,6 +346,32 @@ TEST(SwitchHooksTest, AccountForEveryPacketAtQueuedPorts) {
   EXPECT_GT(all.trimmed_newest, 100);
   EXPECT_GT(all.header_full, 100);
   EXPECT_GT(all.returned, 50);
+}
+
+// Breaks its own word: OnEnqueue() also sends a packet.
+class Answering final : public SwitchPolicy {
+ public:
+  bool enqueue_only_stamps() const override { return true; }
+  Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {
+    return Decision::Forward(c.ports.front());
+  }
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
+    if (packet.kind != PacketKind::kData) return;
+    Packet answer = PacketOf(64, 0, port);
+    answer.kind = PacketKind::kControl;
+    view.SendControl(answer, port);
+  }
+  size_t StateBytes() const override { return 0; }
+};
+
+TEST(SwitchHooksDeathTest, APolicyThatSaysItOnlyStampsMayNotSend) {
+  const SwitchPlan plan =
+      EqualPorts(kPorts, {.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 0_B},
+                 {.classes = 0b11, .marking = {}});
+  SwitchBench bench(plan, 1_us, std::make_unique<Answering>());
+  EXPECT_EXIT(bench.Run({{Time{} + 2_us, 1, PacketOf(1'000, 1, 0)}}),
+              testing::ExitedWithCode(kExitBrokenInvariant),
+              "sends from OnEnqueue\\(\\), but its enqueue_only_stamps\\(\\) is true");
 }
 
 // --- ECMP, whose ports the switch chooses itself ---

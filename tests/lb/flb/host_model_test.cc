@@ -100,7 +100,7 @@ class Bench {
   }
   // Runs all that is due before `end`.
   void RunTo(Time end) {
-    while (host_.Due() < end) host_.Run({host_.Due() + 1_ps, host_.Due() + 1_ps});
+    while (host_.Due() < end) host_.Run(Window::Until(host_.Due() + 1_ps));
   }
 
   std::vector<Limit> TakeLimits() { return std::exchange(limits_, {}); }
