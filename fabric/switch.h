@@ -72,8 +72,9 @@ struct EcmpRoutes {
     PortIndex port;
     uint16_t path_part;  // Its term in the id of the path taken.
   };
-  // Those of the routing table, into `hops`. `count` is 0 if Switch::Handle() deals with the
-  // packet, because there is no route, or the ports are several links to one host.
+  // Each set of the routing table has an entry here, whose `first` is an index into `hops`. Its
+  // `count` is 0 if Switch::Handle() deals with the packet: there is no route, or the ports are
+  // several links to one host.
   std::vector<RoutingTable::Set> sets;
   std::vector<Hop> hops;    // By index in the table's `ports`.
   bool has_choice = false;  // Any set has several hops.

@@ -11,7 +11,7 @@
 
 #include "core/packet.h"
 #include "core/units.h"
-#include "fabric/queued_ports.h"
+#include "fabric/shared_memory.h"
 #include "fabric/switch.h"
 #include "fabric/switch_policy.h"
 
@@ -21,8 +21,8 @@ inline constexpr uint32_t kAllHooks =
     SwitchPolicy::kEnqueue | SwitchPolicy::kDropped | SwitchPolicy::kTransmit;
 inline constexpr uint32_t kAsked = 0;  // In place of a hook.
 
-// What a switch that trims makes of a packet: it leaves it whole, cuts it to a header, or sends the
-// header back as a NACK.
+// A switch that trims forwards a packet whole, cuts it to a header, or returns that header to the
+// sender as a NACK.
 enum class Form : uint8_t { kWhole, kHeader, kReturned };
 
 // One call of a hook.
@@ -32,12 +32,12 @@ struct Seen {
   PortIndex port;
   uint32_t seq;
   Form form;
-  // When the policy is asked: the port that the packet is to leave through, and its state.
+  // The port that the packet will leave through, and its state. Noted when the policy is asked.
   PortIndex out = 0;
   Duration delay{0};
   int64_t unsent = 0;
   int64_t packets = 0;
-  unsigned paused = 0;  // Classes; bit mask.
+  unsigned paused = 0;  // Bit mask of the classes that are paused.
   auto operator<=>(const Seen&) const = default;
 };
 
@@ -95,7 +95,7 @@ class Noting final : public SwitchPolicy {
 
   std::vector<Seen>& seen_;
   const uint32_t unused_;
-  const bool says_so_;  // That OnEnqueue() only stamps, as it does.
+  const bool says_so_;  // The policy says that OnEnqueue() only stamps, which is true.
 };
 
 }  // namespace heddle

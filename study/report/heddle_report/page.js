@@ -189,21 +189,31 @@ function logAxis(panel) {
   return {...logTicks([low, high]), range: [Math.log10(low / 1.1), Math.log10(high * 1.1)]};
 }
 
-function heightOf(chart, rows) {
+function rowsOf(chart) {
+  return Math.ceil(chart.panels.length / chart.columns);
+}
+
+// The height of all rows of panels.
+function plotHeight(chart) {
+  const rows = rowsOf(chart);
   if (chart.kind !== "heat") return rows * (chart.columns === 1 || rows === 1 ? 290 : 225);
   const inRow = (row) => chart.panels.slice(row * chart.columns, (row + 1) * chart.columns);
   const most = Math.max(...[...Array(rows).keys()].map((r) => Math.max(...inRow(r).map((p) => p.rows.length))));
   return rows * Math.max(120, 15 * most + 60);
 }
 
+// The height of the chart, with its legend and the titles of its x-axes.
+function heightOf(chart) {
+  return plotHeight(chart) + 110;
+}
+
 function layoutOf(chart) {
   const ink = cssColour("--ink"), grid = cssColour("--line");
-  const rows = Math.ceil(chart.panels.length / chart.columns);
-  const place = domains(chart, rows);
+  const place = domains(chart, rowsOf(chart));
   const lines = {gridcolor: grid, linecolor: grid, zerolinecolor: grid, automargin: true};
   const layout = {
     ...(isPrinting ? {width: 700} : {}),  // A page's, whatever the window's.
-    height: heightOf(chart, rows) + 110, margin: {l: 64, r: 20, t: 66, b: 56},
+    height: heightOf(chart), margin: {l: 64, r: 20, t: 66, b: 56},
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: {color: ink, size: 12.5},
     legend: {orientation: "h", x: 0, y: 1, yanchor: "bottom", yref: "paper", tracegroupgap: 0},
     hovermode: ["heat", "dots"].includes(chart.kind) ? "closest" : "x unified", barmode: "group", annotations: [],
@@ -211,7 +221,7 @@ function layoutOf(chart) {
     hoverlabel: {bgcolor: cssColour("--panel"), font: {color: ink}},
   };
   // Above the titles of the first row, whatever the height.
-  layout.legend.y = 1 + 26 / heightOf(chart, rows);
+  layout.legend.y = 1 + 26 / plotHeight(chart);
   if (chart.kind === "heat") {
     layout.coloraxis = {cmin: 0, cmax: 1, colorscale: data.heat, reversescale: root.dataset.theme === "dark",
       colorbar: {tickformat: ".0%", thickness: 14, len: 1, title: {text: literal(chart.z_title), side: "top"}}};
@@ -262,17 +272,20 @@ function nameScale(chart) {
   if (button) button.textContent = chart.y_log ? "Linear y-axis" : "Logarithmic y-axis";
 }
 
-// Writes the caption and keeps room for the chart, so that nothing on the page moves when it is drawn.
-function frame(chart) {
+function writeCaption(chart) {
   document.getElementById(`caption-${chart.id}`).textContent = chart.caption + (data.made && ` ${data.made}.`);
-  if (!chart.panels.length) return;
-  document.getElementById(`chart-${chart.id}`).style.minHeight = `${layoutOf(chart).height}px`;
+}
+
+// Prepares a chart that is drawn later: nothing on the page moves then.
+function keepRoom(chart) {
+  writeCaption(chart);
+  if (chart.panels.length) document.getElementById(`chart-${chart.id}`).style.minHeight = `${heightOf(chart)}px`;
 }
 
 function draw(charted) {
   const chart = scaled(charted);
   nameScale(chart);
-  frame(chart);
+  writeCaption(chart);
   // Leaves out the buttons for Plotly's cloud, which newer versions add.
   const config = {displaylogo: false, responsive: true,
                   modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],

@@ -72,6 +72,6 @@ const sight = new IntersectionObserver((entries) => {
   }
 }, {rootMargin: "800px"});
 for (const [id, chart] of chartOf) {
-  frame(chart);
+  keepRoom(chart);
   sight.observe(document.getElementById(id));
 }

@@ -289,6 +289,11 @@ class PapersTest(Browsing):
         return self.js("return [...document.querySelectorAll(arguments[0])].filter("
                        "(e) => e.checkVisibility()).map((e) => e.id)", selector)
 
+    def scroll_to(self, figure):
+        """Scrolls to a figure, and waits until it is drawn."""
+        self.js("document.getElementById(arguments[0]).scrollIntoView()", figure)
+        self.wait(lambda: dict(self.js(DRAWN))[figure] > 0, figure)
+
     def claims(self):
         self.assertEqual(self.shown(".claims > tbody > tr"), self.column("claims", 1))
         return self.column("claims", 1)
@@ -297,8 +302,7 @@ class PapersTest(Browsing):
         for scheme in ("light", "dark"):
             self.open(self.page, scheme)
             for id_ in self.js("return [...document.querySelectorAll('.chart')].map((c) => c.id)"):
-                self.js("document.getElementById(arguments[0]).scrollIntoView()", id_)
-                self.wait(lambda: dict(self.js(DRAWN))[id_] > 0, id_)
+                self.scroll_to(id_)
             self.assert_no_complaints()
             self.keep_picture(f"papers-{scheme}")
 
@@ -308,8 +312,7 @@ class PapersTest(Browsing):
         before = self.js(place)
         self.assertIn(0, dict(self.js(DRAWN)).values())
         for id_, _ in self.js(DRAWN):
-            self.js("document.getElementById(arguments[0]).scrollIntoView()", id_)
-            self.wait(lambda: dict(self.js(DRAWN))[id_] > 0, id_)
+            self.scroll_to(id_)
             self.assertEqual(self.js(place), before, id_)
 
     def test_the_theme_changes_what_has_been_drawn(self):
