@@ -15,7 +15,7 @@ namespace heddle {
 namespace {
 
 // If fewer nodes than this run in a window, the barrier costs more than the work.
-constexpr int64_t kSparseVisits = 32;
+constexpr int64_t kSparseVisits = 8;
 
 // The difference between threads that is tolerated, a share of the busiest thread's time.
 constexpr double kTolerance = 0.06;
@@ -173,7 +173,7 @@ bool Engine::Relieve(Shard& heavy, Shard& light, size_t side) {
     Group& group = *groups_[g];
     if (group.nodes.empty() || group.side != side) continue;
     const int64_t its = std::exchange(group.visits, 0);
-    if (its == 0 || ShardOf(g) != &heavy) continue;
+    if (its == 0 || shard_of_group_[g] != &heavy) continue;
     visits += its;
     if (MayMove(g)) candidates.push_back({CrossingIfMoved(g, heavy, light), g, its});
   }
@@ -196,26 +196,24 @@ bool Engine::Relieve(Shard& heavy, Shard& light, size_t side) {
 
 int64_t Engine::CrossingIfMoved(uint32_t g, const Shard& from, const Shard& to) const {
   int64_t crossing = 0;
-  for (const uint32_t i : links_of_group_[g]) {
-    for (const Node* end : {links_[i].from, links_[i].wire->consumer_}) {
-      if (end->group_ == g) continue;
-      crossing += (end->shard_ == &from ? 1 : 0) - (end->shard_ == &to ? 1 : 0);
-    }
+  for (const uint32_t other : neighbours_of_group_[g]) {
+    if (other == g) continue;
+    const Shard* its = shard_of_group_[other];
+    crossing += (its == &from ? 1 : 0) - (its == &to ? 1 : 0);
   }
   return crossing;
 }
-
-Shard* Engine::ShardOf(uint32_t g) const { return groups_[g]->nodes[0]->shard_; }
 
 bool Engine::MayMove(uint32_t g) const {
   return std::ranges::all_of(groups_[g]->nodes, &Node::MayMove);
 }
 
 void Engine::MoveGroup(uint32_t g, Shard& to) {
-  Shard& from = *ShardOf(g);
-  if (&from == &to) return;
-  from.Release(g);
+  Shard*& its = shard_of_group_[g];
+  if (its == &to) return;
+  its->Release(g);
   to.Take(g);
+  its = &to;
   for (const uint32_t i : links_of_group_[g]) SetDelivery(links_[i]);
 }
 

@@ -141,7 +141,6 @@ class Engine {
   void Balance(size_t side);
   bool Relieve(Shard& heavy, Shard& light, size_t side);
   int64_t CrossingIfMoved(uint32_t g, const Shard& from, const Shard& to) const;
-  Shard* ShardOf(uint32_t g) const;
   bool MayMove(uint32_t g) const;
   void MoveGroup(uint32_t g, Shard& to);
   void MoveAtRandom();
@@ -153,9 +152,12 @@ class Engine {
 
   Groups groups_;
   std::vector<Link> links_;
-  // Indices in links_; empty if there is one thread.
-  std::vector<std::vector<uint32_t>> links_of_group_;
   std::vector<std::unique_ptr<Shard>> shards_;
+  std::vector<Shard*> shard_of_group_;
+  // By group; empty if there is one thread: indices in links_, and the group at the other end of
+  // each of these links.
+  std::vector<std::vector<uint32_t>> links_of_group_;
+  std::vector<std::vector<uint32_t>> neighbours_of_group_;
   Duration lookahead_{kNever.ps};
   Duration longest_{kNever.ps};
   bool alternates_ = false;

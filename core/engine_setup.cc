@@ -135,9 +135,13 @@ void Engine::Place(int threads) {
   FormSides(parts);
   FormSidesInside();
   for (const std::unique_ptr<Group>& group : groups_) group->due.Resize(group->nodes.size());
+  shard_of_group_.resize(groups_.size());
   for (const std::vector<uint32_t>& part : parts) {
     shards_.push_back(std::make_unique<Shard>(static_cast<uint32_t>(shards_.size()), groups_));
-    for (const uint32_t g : part) shards_.back()->Take(g);
+    for (const uint32_t g : part) {
+      shards_.back()->Take(g);
+      shard_of_group_[g] = shards_.back().get();
+    }
   }
   for (const std::unique_ptr<Shard>& from : shards_) {
     for (const std::unique_ptr<Shard>& to : shards_) {
@@ -146,12 +150,16 @@ void Engine::Place(int threads) {
     }
   }
   links_of_group_.resize(shards > 1 ? groups_.size() : 0);
+  neighbours_of_group_.resize(links_of_group_.size());
   for (uint32_t i = 0; i < links_.size() && shards > 1; ++i) {
     SetDelivery(links_[i]);
     const uint32_t from = links_[i].from->group_;
     const uint32_t to = links_[i].wire->consumer_->group_;
     links_of_group_[from].push_back(i);
-    if (from != to) links_of_group_[to].push_back(i);
+    neighbours_of_group_[from].push_back(to);
+    if (from == to) continue;
+    links_of_group_[to].push_back(i);
+    neighbours_of_group_[to].push_back(from);
   }
   barrier_ = std::make_unique<Barrier>(static_cast<int>(shards));
   // Threads that share a core wait for each other, so their times say nothing.
@@ -275,7 +283,7 @@ void Engine::MergeSides() {
   for (uint32_t g = 0; g < groups_.size(); ++g) {
     Group& group = *groups_[g];
     if (group.side == 0) continue;
-    Shard& shard = *ShardOf(g);
+    Shard& shard = *shard_of_group_[g];
     shard.Release(g);
     group.side = 0;
     for (Node* node : group.nodes) node->side_ = 0;
