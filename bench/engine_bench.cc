@@ -231,7 +231,7 @@ void BarrierMeeting(benchmark::State& state) {
   const int64_t meetings = static_cast<int64_t>(state.max_iterations);
   Barrier barrier(threads);
   const auto meet = [&] {
-    Barrier::Patience patience;
+    Patience patience(threads);
     for (int64_t i = 0; i < meetings; ++i) {
       if (barrier.ArriveAndWait(patience)) barrier.Release();
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/packet.h"
+#include "core/prefetch.h"
 #include "core/tournament.h"
 #include "core/units.h"
 #include "core/wire.h"
@@ -89,6 +90,11 @@ class Arrivals {
     return arrival;
   }
 
+  // Prefetches what Prefetch() reads.
+  void PrefetchHeads() const {
+    next_.Prefetch();
+    PrefetchElements(heads_);
+  }
   // Prefetches the first packets of every wire that has a packet due before `end`.
   void Prefetch(Time end) {
     for (size_t i = 0; i < heads_.size(); ++i) {

@@ -1,45 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// The barrier at which threads meet between windows. The last thread to arrive does the work that
-// one thread must do alone, and then calls Release().
-//
-// A window is some microseconds of work, so waiting by sleeping costs as much as the work; yet on a
-// machine with more threads than cores a thread that spins keeps the one it waits for from running.
-// So a thread spins for a while and then sleeps. It spins for a short while if there are more
-// threads than cores. After three waits in a row that ended in sleep, because another program has
-// the core, it hardly spins for some waits.
+// The barrier at which threads meet between rounds of windows. The last thread to arrive does the
+// work that one thread must do alone, and then calls Release().
 
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
+
+#include "core/patience.h"
 
 namespace heddle {
 
 class Barrier {
  public:
-  explicit Barrier(int threads);
-
-  // The waiting history of one thread.
-  struct Patience {
-    int failures = 0;   // Waits in a row that ended in sleep.
-    int impatient = 0;  // Waits left that should hardly spin.
-  };
+  explicit Barrier(int threads) : threads_(threads) {}
 
   // Returns true to the last thread that arrives, which must then call Release(). The others wait
-  // for that.
-  bool ArriveAndWait(Patience& patience);
+  // for that, with the patience of their thread.
+  bool ArriveAndWait(Patience& patience) {
+    const uint32_t round = round_.load(std::memory_order_relaxed);
+    if (Arrive()) return true;
+    patience.Await(round_, [&](uint32_t now) { return now != round; });
+    return false;
+  }
 
-  void Release();
+  void Release() {
+    arrived_.store(0, std::memory_order_relaxed);
+    round_.fetch_add(1, std::memory_order_release);
+    round_.notify_all();
+  }
 
   // The same as ArriveAndWait without waiting.
   bool Arrive() { return arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_; }
 
  private:
-  bool SpinWhile(uint32_t round, std::chrono::steady_clock::duration limit) const;
-
   const int threads_;
-  const std::chrono::steady_clock::duration spin_;  // How long a thread spins before it sleeps.
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<uint32_t> round_{0};
 };

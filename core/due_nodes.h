@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the next due time of each node of a group; the shard uses it to find the nodes to run. A
-// group runs very many short windows, each of a few nodes. For some dozens of nodes, looking at all
-// of them costs less than keeping a tree.
+// Keeps the next due time of each node of a group; the shard uses it to find the nodes to run. Most
+// groups are one node, whose time is Min(). Others run very many short windows, each of a few
+// nodes: for some dozens of nodes, looking at all of them costs less than keeping a tree.
 
 #pragma once
 
@@ -20,11 +20,11 @@ class DueNodes {
   static constexpr size_t kListed = 64;  // So many nodes make a list.
 
   void Resize(size_t size) {
-    is_list_ = size <= kListed;
-    if (is_list_) {
+    kind_ = size <= 1 ? Kind::kOne : size <= kListed ? Kind::kList : Kind::kTree;
+    if (kind_ == Kind::kList) {
       list_.reserve(8);  // A cache line: other threads' groups lie beside this one.
       list_.assign(size, kNever);
-    } else {
+    } else if (kind_ == Kind::kTree) {
       tree_.Resize(size);
     }
     min_ = kNever;
@@ -34,8 +34,18 @@ class DueNodes {
 
   // Makes `i` due at `at` unless it is due earlier. Returns true if its due time changed.
   bool Lower(size_t i, Time at) {
-    if (is_list_ ? list_[i] <= at : !tree_.Lower(i, at)) return false;
-    if (is_list_) list_[i] = at;
+    switch (kind_) {
+      case Kind::kOne:
+        if (min_ <= at) return false;
+        break;
+      case Kind::kList:
+        if (list_[i] <= at) return false;
+        list_[i] = at;
+        break;
+      case Kind::kTree:
+        if (!tree_.Lower(i, at)) return false;
+        break;
+    }
     min_ = std::min(min_, at);
     return true;
   }
@@ -43,7 +53,11 @@ class DueNodes {
   // Writes the nodes due before `end` to the front of `due`, in ascending order, and returns their
   // number. `due` has room for all nodes and one more.
   size_t CollectBefore(Time end, std::vector<uint32_t>& due) const {
-    if (is_list_) return CollectBefore(end, 0, list_.size(), due);
+    if (kind_ == Kind::kList) return CollectBefore(end, 0, list_.size(), due);
+    if (kind_ == Kind::kOne) {
+      due[0] = 0;
+      return min_ < end ? 1 : 0;
+    }
     size_t count = 0;
     tree_.ForEachBefore(end, [&](size_t i) { due[count++] = static_cast<uint32_t>(i); });
     return count;
@@ -67,16 +81,27 @@ class DueNodes {
 
   // Replaces the due time of `i` by `at`. Min() is right again after Refresh().
   void Set(size_t i, Time at) {
-    if (is_list_) {
-      list_[i] = at;
-    } else {
-      tree_.Set(i, at);
+    switch (kind_) {
+      case Kind::kOne:
+        min_ = at;
+        break;
+      case Kind::kList:
+        list_[i] = at;
+        break;
+      case Kind::kTree:
+        tree_.Set(i, at);
+        break;
     }
   }
-  void Refresh() { min_ = is_list_ ? *std::ranges::min_element(list_) : tree_.Min(); }
+  void Refresh() {
+    if (kind_ == Kind::kList) min_ = *std::ranges::min_element(list_);
+    if (kind_ == Kind::kTree) min_ = tree_.Min();
+  }
 
  private:
-  bool is_list_ = true;
+  enum class Kind : uint8_t { kOne, kList, kTree };
+
+  Kind kind_ = Kind::kOne;
   Time min_ = kNever;
   std::vector<Time> list_;
   DueTree tree_;

@@ -17,6 +17,10 @@ namespace {
 // If fewer nodes than this run in a window, the barrier costs more than the work.
 constexpr int64_t kSparseVisits = 8;
 
+// More windows in a round would save hardly any time, and flows would be known long before they
+// start.
+constexpr int64_t kMostWindows = 16;
+
 // The difference between threads that is tolerated, a share of the busiest thread's time.
 constexpr double kTolerance = 0.06;
 
@@ -48,17 +52,16 @@ Time Engine::Run(Conductor& conductor) {
   Work(*shards_[0]);
   helpers.clear();  // Joins.
   if (failure_) std::rethrow_exception(failure_);
-  ++turn_.number;
   DeliverMail();
   return now_;
 }
 
 void Engine::Work(Shard& shard) {
-  Barrier::Patience patience;
+  Patience patience(threads());
   for (;;) {
     if (barrier_->ArriveAndWait(patience)) {
       try {
-        RunWindowsAlone();
+        RunRoundsAlone();
       } catch (...) {
         NoteFailure();
       }
@@ -67,9 +70,10 @@ void Engine::Work(Shard& shard) {
     }
     if (done_) return;
     try {
-      balances_ ? shard.RunTimed(turn_) : shard.Run(turn_);
+      RunRound(shard, patience);
     } catch (...) {
       NoteFailure();  // The other threads are running; all leave at the next barrier.
+      shard.GiveUp();
     }
   }
 }
@@ -79,72 +83,117 @@ void Engine::NoteFailure() {
   if (!failed_.exchange(true)) failure_ = std::current_exception();
 }
 
-// Runs windows on this thread alone. Returns at the end, or when an open window has enough work for
-// all threads.
-void Engine::RunWindowsAlone() {
-  while (!failed_) {
-    if (turn_.number > 0) conductor_->Close(turn_.window.end);
-    done_ = !OpenNextWindow();
-    if (done_) return;
-    if (moves_) MoveAtRandom();
-    if (shards_.size() == 1) return;
-    int64_t visits = 0;
-    for (const std::unique_ptr<Shard>& shard : shards_) visits += shard->visits(turn_.side);
-    if (visits >= kSparseVisits) {
-      if (balances_) Balance(turn_.side);
-      return;
+// Runs this shard's part of a round. A window begins here when the borders of all shards have run
+// in the one before it.
+void Engine::RunRound(Shard& shard, Patience& patience) {
+  for (Shard::Turn turn = first_;; turn = After(turn)) {
+    for (const std::unique_ptr<Shard>& other : shards_) {
+      patience.Await(other->border_ran(), [&](uint64_t ran) { return ran >= turn.number - 1; });
     }
-    for (const std::unique_ptr<Shard>& shard : shards_) shard->Run(turn_);
+    if (failed_) return;
+    balances_ ? shard.RunTimed(turn) : shard.Run(turn);
+    if (turn.is_last) return;
   }
 }
 
-// Chooses the side that runs next. `next` is when the conductor acts next. Returns the latest end
-// of the window that the other side allows.
-Time Engine::ChooseSide(Time next) {
+// The window that follows `turn` in its round.
+Shard::Turn Engine::After(const Shard::Turn& turn) const {
+  const Time end = std::min(turn.window.end + lookahead_, round_end_);
+  return {.number = turn.number + 1,
+          .side = 1 - turn.side,
+          .window = {.end = end, .inner = end, .outer = turn.window.end},
+          .is_last = end == round_end_};
+}
+
+// Runs rounds on this thread alone. Returns at the end, or when an open round has enough work for
+// all threads.
+void Engine::RunRoundsAlone() {
+  while (!failed_) {
+    if (last_.number > 0) conductor_->Close(last_.window.end);
+    done_ = !OpenRound();
+    if (done_) return;
+    if (moves_) MoveAtRandom();
+    if (shards_.size() == 1) return;
+    if (IsDense(first_.side)) {
+      if (balances_) Balance();
+      return;
+    }
+    for (const std::unique_ptr<Shard>& shard : shards_) shard->Run(first_);
+  }
+}
+
+// Returns true if many nodes ran in the last window of a side.
+bool Engine::IsDense(size_t side) const {
+  int64_t visits = 0;
+  for (const std::unique_ptr<Shard>& shard : shards_) visits += shard->visits(side);
+  return visits >= kSparseVisits;
+}
+
+// Chooses the side that runs next. `next` is when the conductor acts next.
+size_t Engine::ChooseSide(Time next) {
   std::array<Time, kSides> due = {kNever, kNever};
   for (const std::unique_ptr<Shard>& shard : shards_) {
     for (size_t side = 0; side < kSides; ++side) due[side] = std::min(due[side], shard->Due(side));
   }
-  if (!alternates_) {
-    turn_.side = 0;
-    ran_to_.sides.fill(std::min(due[0], next));
-  } else {
-    turn_.side = ran_to_.Choose(due, lookahead(), next);
-  }
-  return ran_to_.sides[1 - turn_.side] + lookahead_;
+  if (alternates_) return ran_to_.Choose(due, lookahead(), next);
+  ran_to_.sides.fill(std::min(due[0], next));
+  return 0;
 }
 
-bool Engine::OpenNextWindow() {
+bool Engine::OpenRound() {
   const Time end = conductor_->End();
-  Window& window = turn_.window;
-  HEDDLE_CHECK(end >= window.end, "the run ends at {} ps, but a window has run to {} ps", end.ps,
-               window.end.ps);
-  const Time latest = ChooseSide(conductor_->Next());
-  const Time start = ran_to_.sides[turn_.side];
+  HEDDLE_CHECK(end >= last_.window.end, "the run ends at {} ps, but a window has run to {} ps",
+               end.ps, last_.window.end.ps);
+  first_.number = last_.number + 1;
+  first_.side = ChooseSide(conductor_->Next());
+  const Time start = ran_to_.sides[first_.side];
+  const Time other = ran_to_.sides[1 - first_.side];
   if (start >= end || start == kNever) {
     now_ = std::min(start, end);
     return false;
   }
-  ++turn_.number;
-  const Time allowed = std::min({latest, start + longest_, end});
-  window.end = conductor_->Open(start, allowed);
-  HEDDLE_CHECK(start < window.end && window.end <= allowed, "a window of [{}, {}) ps", start.ps,
-               window.end.ps);
-  ran_to_.sides[turn_.side] = window.end;
-  window.inner = window.end;
-  window.outer = alternates_ ? ran_to_.sides[1 - turn_.side] : window.end;
+  const Time allowed =
+      std::min({other + lookahead_ * WindowsInRound(start, other), start + longest_, end});
+  round_end_ = conductor_->Open(start, allowed);
+  HEDDLE_CHECK(start < round_end_ && round_end_ <= allowed, "a window of [{}, {}) ps", start.ps,
+               round_end_.ps);
+  Window& window = first_.window;
+  window.end = window.inner = std::min(other + lookahead_, round_end_);
+  window.outer = alternates_ ? other : window.end;
+  first_.is_last = window.end == round_end_;
+  for (last_ = first_; !last_.is_last; last_ = After(last_)) {
+  }
+  ran_to_.sides[last_.side] = last_.window.end;
+  if (alternates_) ran_to_.sides[1 - last_.side] = last_.window.outer;
   return true;
+}
+
+// The number of windows in a round in which the first side has run to `start` and the other one to
+// `other`. A round is no longer than a window may be. If few nodes run, it is one window, because
+// the one behind may be skipped.
+int64_t Engine::WindowsInRound(Time start, Time other) const {
+  if (!alternates_ || !IsDense(first_.side)) return 1;
+  const Duration left = start + longest_ - other;
+  return std::clamp<int64_t>(left.ps / lookahead_.ps, 1, kMostWindows);
 }
 
 // --- Moving groups from thread to thread ---
 
-// Called when a window has been opened, before it runs. Placement has shared out the wires evenly,
+// Called when a round has been opened, before it runs. Placement has shared out the wires evenly,
 // but traffic differs. If one thread is the busiest twice in a row, it passes groups on to the one
 // with the least to do. Clocks decide which groups move. Results depend neither on clocks nor on
 // moves.
-void Engine::Balance(size_t side) {
+void Engine::Balance() {
+  const uint64_t windows = last_.number - first_.number + 1;
+  sharing_[first_.side].windows += (windows + 1) / 2;
+  sharing_[1 - first_.side].windows += windows / 2;
+  for (size_t side = 0; side < kSides; ++side) {
+    if (sharing_[side].windows >= sharing_[side].interval) BalanceSide(side);
+  }
+}
+
+void Engine::BalanceSide(size_t side) {
   Sharing& sharing = sharing_[side];
-  if (++sharing.windows < sharing.interval) return;
   sharing.windows = 0;
   const auto [light, heavy] = std::ranges::minmax_element(
       shards_, {}, [&](const std::unique_ptr<Shard>& shard) { return shard->busy_[side]; });
@@ -215,6 +264,14 @@ void Engine::MoveGroup(uint32_t g, Shard& to) {
   to.Take(g);
   its = &to;
   for (const uint32_t i : links_of_group_[g]) SetDelivery(links_[i]);
+  FindBorder(g);
+  for (const uint32_t other : neighbours_of_group_[g]) FindBorder(other);
+}
+
+void Engine::FindBorder(uint32_t g) {
+  groups_[g]->is_border = std::ranges::any_of(neighbours_of_group_[g], [&](uint32_t other) {
+    return shard_of_group_[other] != shard_of_group_[g];
+  });
 }
 
 void Engine::MoveAtRandom() {
@@ -227,7 +284,7 @@ void Engine::MoveAtRandom() {
 }
 
 void Engine::DeliverMail() {
-  for (const std::unique_ptr<Shard>& shard : shards_) shard->ReadMail(turn_.number);
+  for (const std::unique_ptr<Shard>& shard : shards_) shard->ReadMail(first_.number);
 }
 
 int64_t Engine::node_visits() const {
@@ -239,8 +296,7 @@ int64_t Engine::node_visits() const {
 uint64_t Engine::packets_on_wires() const {
   uint64_t packets = 0;
   for (const Link& link : links_) {
-    const WireHead& head = link.wire->consumer_->wire_head(link.wire->in_port_);
-    packets += link.wire->pushed() - head.popped();
+    packets += link.wire->waiting();
   }
   return packets;
 }

@@ -12,6 +12,10 @@
 // one lookahead beyond the other, so its windows are two lookaheads long. That halves the visits to
 // nodes. Where there are no two sides, all nodes run in each window, which is one lookahead long.
 //
+// Some windows in which the conductor has nothing to do form a round. All threads meet after each
+// round. Within a round, a thread waits only for those nodes of other threads that have links to
+// other threads (core/shard.h).
+//
 // Time, port and key fix the order of all events of a node (core/node.h). So results do not depend
 // on the order in which nodes run, on the length of windows, or on the number of threads.
 
@@ -38,8 +42,8 @@
 namespace heddle {
 
 // The conductor handles everything that needs a view of the whole network: new flows, scheduled
-// changes, the end of the run. It acts between windows, when no node runs, and before every node
-// event of the same instant.
+// changes, the end of the run. It acts between rounds of windows, when no node runs, and before
+// every node event of the same instant.
 class Conductor {
  public:
   virtual ~Conductor() = default;
@@ -47,16 +51,16 @@ class Conductor {
   // The earliest time at which the conductor has something to do; kNever if there is nothing.
   virtual Time Next() = 0;
 
-  // A window opens at `start`, for all nodes or those of one side. Nodes of the other side may have
-  // run further, but not beyond Next(). Does everything due at or before `start`, and tells the
-  // nodes of flows that start inside the window. Returns the window's end: after `start`, at most
-  // `latest`, and not after the next thing to do between windows.
+  // A round of windows opens at `start`, the first for all nodes or those of one side. Nodes of the
+  // other side may have run further, but not beyond Next(). Does everything due at or before
+  // `start`, and tells the nodes of flows that start inside the round. Returns the round's end:
+  // after `start`, at most `latest`, and not after the next thing to do between windows.
   virtual Time Open(Time start, Time latest) = 0;
 
-  // A window has ended, at `end`. No node has run further.
+  // A round has ended, at `end`. No node has run further; those of one side have run less far.
   virtual void Close(Time end) = 0;
 
-  // When the run ends. The end may move earlier, but not before the end of the last window. Both
+  // When the run ends. The end may move earlier, but not before the end of the last round. Both
   // sides run up to it.
   virtual Time End() const = 0;
 };
@@ -79,8 +83,8 @@ class Engine {
   // arrival.
   void Connect(Node& from, WireTail& wire, Node& to, Duration least);
 
-  // Limits the length of windows to `longest`. A letter may be due no earlier than this after it
-  // was sent.
+  // Limits the length of windows and rounds to `longest`. A letter may be due no earlier than this
+  // after it was sent.
   void LimitWindow(Duration longest) { longest_ = std::min(longest_, longest); }
   // The least time from one group to another, or the limit if that is less.
   Duration lookahead() const { return std::min(lookahead_, longest_); }
@@ -108,26 +112,26 @@ class Engine {
   int threads() const { return static_cast<int>(shards_.size()); }
   // True if two sides run in turn, each in windows of up to twice the lookahead.
   bool alternates() const { return alternates_; }
-  // Holds for the window, if the node may move, and otherwise for the run.
+  // Holds for the round, if the node may move, and otherwise for the run.
   int shard_of(const Node& node) const { return static_cast<int>(node.shard_->index()); }
 
-  // For the conductor, inside Open: delivers all mail now, before the window opens.
+  // For the conductor, inside Open: delivers all mail now, before the round opens.
   void DeliverMail();
 
-  // For tests: in each window, groups that may move go to random threads.
+  // For tests: in each round, groups that may move go to random threads.
   void MoveGroupsAtRandom(uint64_t seed) { moves_.emplace(Rng::Stream(seed, "moves", 0)); }
 
   // --- Work done ---
 
-  uint64_t windows() const { return turn_.number; }
+  uint64_t windows() const { return last_.number; }
   int64_t node_visits() const;
   uint64_t packets_on_wires() const;
   size_t wire_memory_bytes() const;
 
  private:
   // Balance() compares the work of threads at intervals between these.
-  static constexpr int kShortestInterval = 128;
-  static constexpr int kLongestInterval = 4096;
+  static constexpr uint64_t kShortestInterval = 128;
+  static constexpr uint64_t kLongestInterval = 4096;
 
   struct Link {
     Node* from;
@@ -138,15 +142,21 @@ class Engine {
   void FormSidesInside();
   void Split(uint32_t g, const std::vector<uint8_t>& sides, std::vector<uint32_t>& part);
   void SetDelivery(const Link& link);
-  void Balance(size_t side);
+  void FindBorder(uint32_t g);
+  void Balance();
+  void BalanceSide(size_t side);
   bool Relieve(Shard& heavy, Shard& light, size_t side);
   int64_t CrossingIfMoved(uint32_t g, const Shard& from, const Shard& to) const;
   bool MayMove(uint32_t g) const;
   void MoveGroup(uint32_t g, Shard& to);
   void MoveAtRandom();
-  Time ChooseSide(Time next);
-  bool OpenNextWindow();
-  void RunWindowsAlone();
+  bool IsDense(size_t side) const;
+  size_t ChooseSide(Time next);
+  bool OpenRound();
+  int64_t WindowsInRound(Time start, Time other) const;
+  Shard::Turn After(const Shard::Turn& turn) const;
+  void RunRoundsAlone();
+  void RunRound(Shard& shard, Patience& patience);
   void Work(Shard& shard);
   void NoteFailure();
 
@@ -162,16 +172,19 @@ class Engine {
   Duration longest_{kNever.ps};
   bool alternates_ = false;
 
-  // Written between windows by the one thread that runs then.
+  // Written between rounds by the one thread that runs then.
   Conductor* conductor_ = nullptr;
-  Shard::Turn turn_;
+  // The windows of this round, and how far the sides have run when it has ended.
+  Shard::Turn first_;
+  Shard::Turn last_;
+  Time round_end_;
   RanTo ran_to_;
   bool balances_ = false;
   // How the work of a side is shared out.
   struct Sharing {
-    int windows = 0;                   // Run by all threads since they were last compared.
-    int interval = kShortestInterval;  // In such windows.
-    const Shard* busiest = nullptr;    // At the last comparison, if it was too busy.
+    uint64_t windows = 0;                   // Run by all threads since they were last compared.
+    uint64_t interval = kShortestInterval;  // In such windows.
+    const Shard* busiest = nullptr;         // At the last comparison, if it was too busy.
   };
   std::array<Sharing, kSides> sharing_;
   std::optional<Rng> moves_;

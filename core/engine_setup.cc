@@ -108,7 +108,7 @@ void Engine::Add(Node& node, GroupId g) {
   Group& group = *groups_[g];
   node.group_ = g;
   node.index_in_group_ = static_cast<uint32_t>(group.nodes.size());
-  node.side_ = static_cast<uint8_t>(group.side);
+  node.side_ = group.side;
   group.nodes.push_back(&node);
 }
 
@@ -135,6 +135,10 @@ void Engine::Place(int threads) {
   FormSides(parts);
   FormSidesInside();
   for (const std::unique_ptr<Group>& group : groups_) group->due.Resize(group->nodes.size());
+  for (const Link& link : links_) {
+    WireTail& wire = *link.wire;
+    wire.head_ = &wire.consumer_->wire_head(wire.in_port_);
+  }
   shard_of_group_.resize(groups_.size());
   for (const std::vector<uint32_t>& part : parts) {
     shards_.push_back(std::make_unique<Shard>(static_cast<uint32_t>(shards_.size()), groups_));
@@ -161,6 +165,7 @@ void Engine::Place(int threads) {
     links_of_group_[to].push_back(i);
     neighbours_of_group_[to].push_back(from);
   }
+  for (uint32_t g = 0; g < links_of_group_.size(); ++g) FindBorder(g);
   barrier_ = std::make_unique<Barrier>(static_cast<int>(shards));
   // Threads that share a core wait for each other, so their times say nothing.
   balances_ = shards > 1 && shards <= std::thread::hardware_concurrency();
@@ -228,7 +233,8 @@ void Engine::FormSidesInside() {
     if (inside[g].empty() || size > DueNodes::kListed) continue;
     const auto sides = FindSides(inside[g], std::vector<bool>(size, false));
     if (!sides) continue;
-    const std::vector<Node*> nodes = std::exchange(group.nodes, {});
+    const std::vector<Node*> nodes(group.nodes.begin(), group.nodes.end());
+    group.nodes.clear();
     for (uint8_t side = 0; side < kSides; ++side) {
       if (side == 1) group.second_side = group.nodes.size();
       for (size_t i = 0; i < size; ++i) {
@@ -241,7 +247,8 @@ void Engine::FormSidesInside() {
 // Splits group `g`, whose nodes have these sides, unless they all have the same.
 void Engine::Split(uint32_t g, const std::vector<uint8_t>& sides, std::vector<uint32_t>& part) {
   Group& group = *groups_[g];
-  const std::vector<Node*> nodes = std::exchange(group.nodes, {});
+  const std::vector<Node*> nodes(group.nodes.begin(), group.nodes.end());
+  group.nodes.clear();
   group.side = sides.empty() ? 0 : sides[0];
   uint32_t other = g;
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -259,7 +266,7 @@ void Engine::Split(uint32_t g, const std::vector<uint8_t>& sides, std::vector<ui
 // not.
 void Engine::SetDelivery(const Link& link) {
   WireTail& wire = *link.wire;
-  WireHead& head = wire.consumer_->wire_head(wire.in_port_);
+  WireHead& head = *wire.head_;
   Shard& from = *link.from->shard_;
   const Shard& to = *wire.consumer_->shard_;
   const bool crosses = &from != &to;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mail between threads. During a window, nodes and wires of one thread leave news and letters
-// for another thread, which reads them at the start of the next window.
+// for another thread, which reads them at the start of the next window. The letters of nodes that
+// run while that thread may already be in its next window count as written in that one
+// (core/shard.h).
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -46,8 +49,8 @@ struct Letter {
   }
 };
 
-// The mail from one thread to one other thread. In windows with an even number, the writer fills
-// page 0 while the reader empties page 1; in odd windows it is the other way round.
+// The mail from one thread to one other thread: a page for each window. While the reader empties
+// the page of the last window, the writer may fill those of this one and of the next.
 class Outbox {
  public:
   // A wire on which packets have been put in this window.
@@ -72,16 +75,24 @@ class Outbox {
   };
 
   // Called by the writer only.
-  void StartWindow(uint64_t number) { writing_ = number % 2; }
+  void StartWindow(uint64_t number) { writing_ = number % kPages; }
   void EndWindow();  // Fills in `pushed` of the news.
   Page& Writing() { return pages_[writing_]; }
-  const Page& Writing() const { return pages_[writing_]; }
 
   // Called by the reader only. Returns the mail written in the window before this one.
-  Page& Reading(uint64_t number) { return pages_[(number + 1) % 2]; }
+  Page& Reading(uint64_t number) { return pages_[(number + kPages - 1) % kPages]; }
+
+  // Between rounds of windows: the earliest time at which any unread mail matters on a side.
+  Time Due(size_t side) const {
+    Time due = kNever;
+    for (const Page& page : pages_) due = std::min(due, page.due[side]);
+    return due;
+  }
 
  private:
-  std::array<Page, 2> pages_;
+  static constexpr size_t kPages = 3;
+
+  std::array<Page, kPages> pages_;
   size_t writing_ = 0;
 };
 

@@ -58,8 +58,9 @@ class Node {
   virtual bool MayMove() const { return false; }
 
   // Called one after the other, shortly before Run() to `end`. They prefetch this object; then the
-  // packets that arrive, and the node's parts.
+  // ends of its wires; then the packets that arrive, and what else is far from the object.
   void PrefetchSelf() const { PrefetchLines<kLines>(this); }
+  virtual void PrefetchEnds() const { arrivals_.PrefetchHeads(); }
   virtual void PrefetchParts(Time end) { arrivals_.Prefetch(end); }
 
   // The wire at `in_port` has a new packet. Returns false if it was known to have packets.

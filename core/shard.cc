@@ -52,15 +52,16 @@ void Shard::Run(const Turn& turn) {
   visits_[turn.side] = 0;
   ReadMail(turn.number);
   for (const std::unique_ptr<Outbox>& outbox : outboxes_) outbox->StartWindow(turn.number);
-  DueTree& due = due_[turn.side];
-  if (due.Min() < turn.window.end) SetCheckTime(due.Min());
+  if (due_[turn.side].Min() < turn.window.end) SetCheckTime(due_[turn.side].Min());
   CollectDue(turn);
-  RunOnce(turn);
-  for (const size_t g : fine_) {
-    RunGroup(*groups_[g], turn);
-    due.Set(g, groups_[g]->due.Min());
+  RunPart(border_, turn);
+  for (const std::unique_ptr<Outbox>& outbox : outboxes_) {
+    outbox->EndWindow();
+    // From here on, the other threads may read the mail of this window.
+    if (!turn.is_last) outbox->StartWindow(turn.number + 1);
   }
-  for (const std::unique_ptr<Outbox>& outbox : outboxes_) outbox->EndWindow();
+  TellBorderRan(turn.number);
+  RunPart(inland_, turn);
   total_visits_ += visits_[turn.side];
 }
 
@@ -72,56 +73,69 @@ void Shard::RunTimed(const Turn& turn) {
 
 // Finds what is due in the window: the groups that run finer windows, and the nodes of the others.
 void Shard::CollectDue(const Turn& turn) {
-  fine_.clear();
-  once_.clear();
+  for (Part* part : {&border_, &inland_}) {
+    part->once.clear();
+    part->fine.clear();
+  }
   const Time end = turn.window.end;
   due_[turn.side].ForEachBefore(end, [&](size_t g) {
     Group& group = *groups_[g];
+    Part& part = group.is_border ? border_ : inland_;
     if (group.due.Min() + group.lookahead < end) {
-      fine_.push_back(g);
+      part.fine.push_back(g);
       return;
     }
     const size_t due = group.due.CollectBefore(end, due_nodes_);
     group.visits += static_cast<int64_t>(due);
     for (size_t i = 0; i < due; ++i) {
       const uint32_t index = due_nodes_[i];
-      once_.push_back({group.nodes[index], static_cast<uint32_t>(g), index});
+      part.once.push_back({group.nodes[index], static_cast<uint32_t>(g), index});
     }
   });
-  visits_[turn.side] += static_cast<int64_t>(once_.size());
+}
+
+void Shard::RunPart(Part& part, const Turn& turn) {
+  visits_[turn.side] += static_cast<int64_t>(part.once.size());
+  RunOnce(part, turn);
+  for (const size_t g : part.fine) {
+    RunGroup(*groups_[g], turn);
+    due_[turn.side].Set(g, groups_[g]->due.Min());
+  }
 }
 
 // Runs the nodes whose groups need no finer windows. To prefetch them pays if they do not fit into
 // the core's cache, which only a trial can tell.
-void Shard::RunOnce(const Turn& turn) {
+void Shard::RunOnce(Part& part, const Turn& turn) {
   constexpr size_t kFewest = 16;  // Fewer nodes take too little time to be measured.
-  FasterWay& prefetches = prefetches_[turn.side];
-  if (once_.size() < kFewest) return RunNodes(turn, prefetches.way());
+  FasterWay& prefetches = part.prefetches[turn.side];
+  const size_t nodes = part.once.size();
+  if (nodes < kFewest) return RunNodes(part.once, turn, prefetches.way());
   if (!prefetches.is_trial()) {
     prefetches.Skip();
-    return RunNodes(turn, prefetches.way());
+    return RunNodes(part.once, turn, prefetches.way());
   }
   const Clock::time_point start = Clock::now();
-  RunNodes(turn, prefetches.way());
+  RunNodes(part.once, turn, prefetches.way());
   const std::chrono::duration<double> time = Clock::now() - start;
-  prefetches.Add(time.count() / static_cast<double>(once_.size()));
+  prefetches.Add(time.count() / static_cast<double>(nodes));
 }
 
 // Prefetches, if at all, a node while those before it run.
-void Shard::RunNodes(const Turn& turn, bool prefetches) {
+void Shard::RunNodes(const std::vector<DueNode>& due, const Turn& turn, bool prefetches) {
   const Time end = turn.window.end;
-  for (size_t i = 0; i < once_.size(); ++i) {
+  for (size_t i = 0; i < due.size(); ++i) {
     if (prefetches) {
-      if (i + 2 < once_.size()) once_[i + 2].node->PrefetchSelf();
-      if (i + 1 < once_.size()) once_[i + 1].node->PrefetchParts(end);
+      if (i + 3 < due.size()) due[i + 3].node->PrefetchSelf();
+      if (i + 2 < due.size()) due[i + 2].node->PrefetchEnds();
+      if (i + 1 < due.size()) due[i + 1].node->PrefetchParts(end);
     }
-    const DueNode& due = once_[i];
-    Group& group = *groups_[due.group];
-    due.node->Run(turn.window);
-    group.due.Set(due.index, due.node->Due());
-    if (i + 1 < once_.size() && once_[i + 1].group == due.group) continue;
+    const auto& [node, g, index] = due[i];
+    Group& group = *groups_[g];
+    node->Run(turn.window);
+    group.due.Set(index, node->Due());
+    if (i + 1 < due.size() && due[i + 1].group == g) continue;
     group.due.Refresh();
-    due_[turn.side].Set(due.group, group.due.Min());
+    due_[turn.side].Set(g, group.due.Min());
   }
 }
 
@@ -171,9 +185,7 @@ void Shard::RunNodesOf(Group& group, size_t due, const Window& window) {
 
 Time Shard::Due(size_t side) const {
   Time due = due_[side].Min();
-  for (const std::unique_ptr<Outbox>& outbox : outboxes_) {
-    due = std::min(due, outbox->Writing().due[side]);
-  }
+  for (const std::unique_ptr<Outbox>& outbox : outboxes_) due = std::min(due, outbox->Due(side));
   return due;
 }
 

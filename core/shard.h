@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // A shard is the groups of nodes that one thread runs. Inside a window, the engine calls Run() on
 // the shard's thread, and nothing outside the shard touches its nodes.
+//
+// Groups with a link to another shard are the shard's border. They run first, and border_ran()
+// tells the other shards. With that they may begin the next window, while this shard's other groups
+// still run. So threads whose work differs from window to window seldom wait for each other.
 
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "core/due_nodes.h"
 #include "core/due_tree.h"
 #include "core/faster_way.h"
@@ -22,16 +28,19 @@ namespace heddle {
 // Nodes of one side. If they are tied by short links (a leaf and its hosts), the group runs finer
 // windows of its own inside a window, bounded by its shortest inner link, so that a few metres of
 // cable do not set the pace of the whole fabric.
-struct Group {
-  std::vector<Node*> nodes;
-  DueNodes due;                   // By index in `nodes`.
-  size_t side = 0;                // Of all nodes.
+//
+// What each window of a group of one node touches is in the first cache line.
+struct alignas(64) Group {
+  absl::InlinedVector<Node*, 1> nodes;
   Duration lookahead{kNever.ps};  // The least time a packet needs between two nodes.
+  int64_t visits = 0;             // Nodes run since the engine last shared out work.
+  uint8_t side = 0;               // Of all nodes.
+  bool is_border = false;         // A link leads to another shard.
+  DueNodes due;                   // By index in `nodes`.
   // If two sides inside the group run in turn in finer windows: the index of the first node of the
   // second one. Otherwise 0.
   size_t second_side = 0;
   int64_t weight = 0;  // Number of in-wires, an estimate of the work.
-  int64_t visits = 0;  // Nodes run since the engine last shared out work.
 };
 
 using Groups = std::vector<std::unique_ptr<Group>>;
@@ -54,11 +63,17 @@ class Shard {
     uint64_t number = 0;
     size_t side = 0;
     Window window;
+    bool is_last = true;  // Then all threads meet.
   };
   // Reads the mail of the last window, then runs all nodes of the side that are due.
   void Run(const Turn& turn);
   // The same, and counts how long it takes.
   void RunTimed(const Turn& turn);
+
+  // The last window that the border has run in. Changes while other threads look at it.
+  const std::atomic<uint64_t>& border_ran() const { return border_ran_; }
+  // Called if Run() has failed, so that no other thread waits for the border.
+  void GiveUp() { TellBorderRan(kGivenUp); }
 
   // Delivers the mail that window `number` would read.
   void ReadMail(uint64_t number);
@@ -86,9 +101,25 @@ class Shard {
     uint32_t index;  // In the group.
   };
 
+  // What is due in this window, at the border or behind it.
+  struct Part {
+    std::vector<DueNode> once;  // Nodes of groups that run the window as a whole.
+    std::vector<size_t> fine;   // Groups that run finer windows of their own.
+    // By side: whether nodes are prefetched.
+    std::array<FasterWay, kSides> prefetches{FasterWay(true), FasterWay(true)};
+  };
+
+  static constexpr uint64_t kGivenUp = ~uint64_t{0};
+
+  void TellBorderRan(uint64_t number) {
+    border_ran_.store(number, std::memory_order_release);
+    border_ran_.notify_all();
+  }
+
   void CollectDue(const Turn& turn);
-  void RunOnce(const Turn& turn);
-  void RunNodes(const Turn& turn, bool prefetches);
+  void RunPart(Part& part, const Turn& turn);
+  void RunOnce(Part& part, const Turn& turn);
+  void RunNodes(const std::vector<DueNode>& due, const Turn& turn, bool prefetches);
   void RunGroup(Group& group, const Turn& turn);
   void RunGroupInTurn(Group& group, const Turn& turn);
   void RunNodesOf(Group& group, size_t due, const Window& window);
@@ -99,16 +130,15 @@ class Shard {
   std::array<DueTree, kSides> due_;
   std::vector<std::unique_ptr<Outbox>> outboxes_;  // By receiving shard.
   std::vector<Outbox*> inboxes_;                   // By sending shard.
-  // In this window:
-  std::vector<DueNode> once_;        // Due nodes of groups that run the window as a whole.
-  std::vector<size_t> fine_;         // Due groups that run finer windows of their own.
+  Part border_;
+  Part inland_;
   std::vector<uint32_t> due_nodes_;  // Due nodes of one group.
-  // By side: nodes visited in its last window, whether its nodes are prefetched, and time in
-  // RunTimed() since the engine last compared shards.
+  // By side: nodes visited in its last window, and time in RunTimed() since the engine last
+  // compared shards.
   std::array<int64_t, kSides> visits_{};
-  std::array<FasterWay, kSides> prefetches_{FasterWay(true), FasterWay(true)};
   std::array<std::chrono::nanoseconds, kSides> busy_{};
   int64_t total_visits_ = 0;
+  alignas(64) std::atomic<uint64_t> border_ran_ = 0;  // Read by all threads.
 };
 
 }  // namespace heddle

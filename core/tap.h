@@ -50,6 +50,7 @@ class TappedNode final : public Node {
   // The engine would tell only the tap, and not the node, which thread it is on.
   bool MayMove() const override { return false; }
   // PrefetchSelf() is the tap's own, so the node's memory is asked for only here.
+  void PrefetchEnds() const override { node_.PrefetchEnds(); }
   void PrefetchParts(Time end) override { node_.PrefetchParts(end); }
 
  private:

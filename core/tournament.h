@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/prefetch.h"
 #include "core/units.h"
 
 namespace heddle {
@@ -58,6 +59,8 @@ class Tournament {
     }
     return key;
   }
+
+  void Prefetch() const { PrefetchElements(tree_); }
 
  private:
   static constexpr int64_t kNone = kNever.ps;

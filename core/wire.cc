@@ -41,7 +41,6 @@ void PacketRing::Delete(PacketRing* ring) {
 }
 
 void WireTail::MakeRoom(uint64_t first) {
-  WireHead& head = consumer_->wire_head(in_port_);
   PacketRing* old = PacketRing::Of(slots_);
   const uint64_t kept_from = std::min(first, taken());
   KeepFrom(kept_from);
@@ -58,17 +57,17 @@ void WireTail::MakeRoom(uint64_t first) {
   KeepFrom(kept_from);
   Next().arrival = kNever;
   if (outbox_ != nullptr) {
-    outbox_->Writing().grown.push_back({&head, grown});
+    outbox_->Writing().grown.push_back({head_, grown});
   } else {
-    head.Adopt(grown);
+    head_->Adopt(grown);
   }
 }
 
 uint64_t WireTail::taken() const {
-  return consumer_->wire_head(in_port_).head_.load(std::memory_order_acquire) / PacketRing::kBytes;
+  return head_->head_.load(std::memory_order_acquire) / PacketRing::kBytes;
 }
 
-uint64_t WireTail::waiting() const { return pushed() - consumer_->wire_head(in_port_).popped(); }
+uint64_t WireTail::waiting() const { return pushed() - head_->popped(); }
 
 void WireTail::TellOfChange() { consumer_->OnWireChange(in_port_, pushed()); }
 

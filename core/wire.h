@@ -31,6 +31,7 @@ namespace heddle {
 
 class Node;
 class Outbox;
+class WireHead;
 
 // Both ends hold the address of the ring's first slot, and count bytes instead of packets: packet
 // number n is at byte n * sizeof(Packet), modulo the size of the ring. That spares the processor to
@@ -156,6 +157,7 @@ class WireTail {
   bool reported_ = false;  // Report() was called in this window.
   Node* consumer_ = nullptr;
   Outbox* outbox_ = nullptr;  // Between threads: the outbox for news to the consumer's thread.
+  WireHead* head_ = nullptr;  // The consumer's.
   bool telemetry_ = false;
 };
 

@@ -102,8 +102,8 @@ void Host::ReportDrop(const Packet& packet, Time now) {
   transport_->OnDropNotice({packet.flow, packet.data.tx_id, now});
 }
 
-void Host::PrefetchParts(Time end) {
-  arrivals_.Prefetch(end);
+void Host::PrefetchEnds() const {
+  arrivals_.PrefetchHeads();
   PrefetchLines<8>(nics_.begin());
   PrefetchLines<8>(transport_.get());
 }

@@ -114,7 +114,7 @@ class Host final : public Node {
   // --- Node ---
 
   void Run(const Window& window) override;
-  void PrefetchParts(Time end) override;
+  void PrefetchEnds() const override;
   Time Due() const override { return std::min({arrivals_.Next(), NextTimer(), NextService()}); }
   void OnLetter(const Letter& letter) override;
   bool MayMove() const override { return false; }  // Its log belongs to its thread.

@@ -251,9 +251,13 @@ void Switch::ReturnToSender(const Packet& header, PortIndex in_port) {
   Handle(back, in_port);
 }
 
+void Switch::PrefetchEnds() const {
+  arrivals_.PrefetchHeads();
+  for (const FifoPort& port : ports_) port.Prefetch();
+}
+
 void Switch::PrefetchParts(Time end) {
   arrivals_.Prefetch(end);
-  for (const FifoPort& port : ports_) port.Prefetch();
   if (!ecmp_salt_) return;
   PrefetchElements(routes_.sets_of_group);
   PrefetchElements(ecmp_routes_.sets);

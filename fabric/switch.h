@@ -126,6 +126,7 @@ class Switch final : public Node {
 
   void Run(const Window& window) override;
   bool MayMove() const override { return true; }
+  void PrefetchEnds() const override;
   void PrefetchParts(Time end) override;
   Time Due() const override {
     const Time due = std::min({arrivals_.Next(), timers_.Next(), transmissions_.Next()});

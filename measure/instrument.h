@@ -82,9 +82,8 @@ class FlowObserver {
   virtual void OnEnd(const FlowRecord& /*record*/) {}
 };
 
-// Is told of each flow whose last byte was acknowledged in the window that closes, long before
-// FlowObserver::OnEnd(). The order within a window is arbitrary. Hosts have run to its end;
-// switches may not have.
+// Is told of each flow whose last byte was acknowledged in the windows that have ended since the
+// last time, long before FlowObserver::OnEnd(). The order of these flows is arbitrary.
 class SenderObserver {
  public:
   virtual ~SenderObserver() = default;

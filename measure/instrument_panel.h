@@ -30,7 +30,7 @@ class InstrumentPanel {
     for (FlowObserver* observer : flow_observers_) observer->OnEnd(record);
   }
 
-  // Call it when a window has ended, before OnEnd() for the flows of this window.
+  // Call it when a round of windows has ended, before OnEnd() for its flows.
   void CloseWindow(Time end) {
     if (!window_observers_.empty() || !sender_observers_.empty()) TellOfWindow(end);
   }

@@ -22,7 +22,7 @@ void Meet(int threads, int rounds) {
   int alone = 0;
   int wrong = 0;
   const auto work = [&](size_t id) {
-    Barrier::Patience patience;
+    Patience patience(threads);
     for (int round = 1; round <= rounds; ++round) {
       cells[id].value = round;
       if (barrier.ArriveAndWait(patience)) {

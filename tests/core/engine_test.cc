@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -104,6 +105,17 @@ TEST(EngineTest, ASideRunsTwiceTheLookaheadAtOnce) {
   };
   const uint64_t few = windows(2 * plan.Lookahead());
   EXPECT_GT(windows(plan.Lookahead()), few);
+}
+
+// The conductor acts between rounds, so a round is no longer than a letter may take.
+TEST(EngineTest, ARoundHasSeveralWindowsIfManyNodesRun) {
+  ToyPlan plan = RandomToyPlan(9, 24, 1, 200_ns, ToySides::kGroups);
+  plan.letter_delay = 6 * plan.Lookahead();
+  for (const int threads : {1, 2}) {
+    const ToyResult result = RunOnEngine(plan, threads);
+    EXPECT_GT(2 * result.windows, 3 * result.spans.size());
+    for (const auto& [start, end] : result.spans) EXPECT_LE(end - start, plan.letter_delay);
+  }
 }
 
 TEST(EngineTest, WindowsFollowEachOtherWithinTheLookaheadAndEndWithTheRun) {
@@ -282,6 +294,72 @@ TEST(EngineTest, TheBusiestThreadPassesGroupsOn) {
     }
     EXPECT_EQ(left > came, may_move) << left << " left, " << came << " came";
   }
+}
+
+// Is due in each window.
+class Runner final : public Node {
+ public:
+  explicit Runner(bool may_move) : may_move_(may_move) {}
+  void Run(const Window& window) override {
+    due_ = window.end;
+    ran_to.store(window.end);
+    if (on_run) on_run(window);
+  }
+  Time Due() const override { return due_; }
+  bool MayMove() const override { return may_move_; }
+
+  std::deque<WireTail> wires;
+  std::atomic<Time> ran_to = Time{};
+  std::function<void(const Window&)> on_run;
+
+ private:
+  const bool may_move_;
+  Time due_;
+};
+
+// A leaf waits, in its window, until an aggregation switch of the other pod has run in the next
+// one.
+TEST(EngineTest, AThreadWaitsOnlyForTheBordersOfTheOthers) {
+  std::deque<Runner> hosts, leaves, aggregates, cores;  // The first half is one pod.
+  Engine engine;
+  const auto connect = [&](Runner& a, Runner& b) {
+    engine.Connect(a, a.wires.emplace_back(), b, 1_us);
+    engine.Connect(b, b.wires.emplace_back(), a, 1_us);
+  };
+  for (int i = 0; i < 4; ++i) {
+    const Engine::GroupId group = engine.AddGroup();
+    engine.Add(hosts.emplace_back(/*may_move=*/false), group);
+    engine.Add(leaves.emplace_back(/*may_move=*/true), group);
+  }
+  for (auto* tier : {&aggregates, &cores}) {
+    for (int i = 0; i < 4; ++i) {
+      engine.Add(tier->emplace_back(/*may_move=*/true), engine.AddGroup());
+    }
+  }
+  for (size_t i = 0; i < 4; ++i) {
+    connect(hosts[i], leaves[i]);
+    for (size_t j = 0; j < 4; ++j) {
+      if (i / 2 == j / 2) connect(leaves[i], aggregates[j]);
+      connect(aggregates[i], cores[j]);
+    }
+  }
+  engine.LimitWindow(8_us);
+  engine.Place(2);
+  ASSERT_TRUE(engine.alternates());
+  ASSERT_NE(engine.shard_of(leaves[0]), engine.shard_of(aggregates[2]));
+  int overtaken = 0;
+  int waits = 0;
+  leaves[0].on_run = [&](const Window& window) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+    if (overtaken > 0 || ++waits > 20) return;
+    while (overtaken == 0 && std::chrono::steady_clock::now() < patience) {
+      overtaken += aggregates[2].ran_to.load() > window.end ? 1 : 0;
+      std::this_thread::yield();
+    }
+  };
+  UntilConductor conductor(Time{} + 100_us);
+  engine.Run(conductor);
+  EXPECT_EQ(overtaken, 1);
 }
 
 TEST(EngineTest, SkipsWindowsInWhichNobodyHasAnythingDue) {

@@ -338,7 +338,9 @@ ToyPlan RandomToyPlan(uint64_t seed, size_t groups, size_t group_size, Duration 
   }
   std::ranges::stable_sort(plan.shocks, {}, &ToyPlan::Shock::at);
   plan.letter_delay = plan.Lookahead();
-  if (sides != ToySides::kNone) plan.letter_delay += GridSteps(rng, 15);
+  if (sides != ToySides::kNone) {  // The windows are long, and there are several in a round.
+    plan.letter_delay += plan.Lookahead() * rng.Below(8) + GridSteps(rng, 15);
+  }
   return plan;
 }
 
