@@ -17,7 +17,7 @@ namespace heddle {
 
 class DueNodes {
  public:
-  static constexpr size_t kListed = 64;  // So many nodes make a list.
+  static constexpr size_t kListed = 64;  // Groups of 2 to this many nodes keep a list.
 
   void Resize(size_t size) {
     kind_ = size <= 1 ? Kind::kOne : size <= kListed ? Kind::kList : Kind::kTree;

@@ -17,8 +17,8 @@ namespace {
 // If fewer nodes than this run in a window, the barrier costs more than the work.
 constexpr int64_t kSparseVisits = 8;
 
-// More windows in a round would save hardly any time, and flows would be known long before they
-// start.
+// With more windows in a round, hosts would hold flows long before these start, and hardly any time
+// would be saved.
 constexpr int64_t kMostWindows = 16;
 
 // The difference between threads that is tolerated, a share of the busiest thread's time.
@@ -169,8 +169,8 @@ bool Engine::OpenRound() {
 }
 
 // The number of windows in a round in which the first side has run to `start` and the other one to
-// `other`. A round is no longer than a window may be. If few nodes run, it is one window, because
-// the one behind may be skipped.
+// `other`. `longest_` bounds rounds, too. If few nodes run, a round is one window, because the next
+// may have nothing due.
 int64_t Engine::WindowsInRound(Time start, Time other) const {
   if (!alternates_ || !IsDense(first_.side)) return 1;
   const Duration left = start + longest_ - other;

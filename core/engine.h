@@ -12,9 +12,9 @@
 // one lookahead beyond the other, so its windows are two lookaheads long. That halves the visits to
 // nodes. Where there are no two sides, all nodes run in each window, which is one lookahead long.
 //
-// Some windows in which the conductor has nothing to do form a round. All threads meet after each
-// round. Within a round, a thread waits only for those nodes of other threads that have links to
-// other threads (core/shard.h).
+// Consecutive windows between which the conductor has nothing to do form a round. All threads meet
+// after each round. Within a round, a thread waits only for those nodes of other threads that have
+// links to other threads (core/shard.h).
 //
 // Time, port and key fix the order of all events of a node (core/node.h). So results do not depend
 // on the order in which nodes run, on the length of windows, or on the number of threads.
@@ -54,7 +54,7 @@ class Conductor {
   // A round of windows opens at `start`, the first for all nodes or those of one side. Nodes of the
   // other side may have run further, but not beyond Next(). Does everything due at or before
   // `start`, and tells the nodes of flows that start inside the round. Returns the round's end:
-  // after `start`, at most `latest`, and not after the next thing to do between windows.
+  // after `start`, at most `latest`, and not after the next thing to do between rounds.
   virtual Time Open(Time start, Time latest) = 0;
 
   // A round has ended, at `end`. No node has run further; those of one side have run less far.
@@ -98,7 +98,7 @@ class Engine {
   // It must outlive the engine.
   void Insert(TappedNode& tapped);
 
-  // Called after Place(), before Insert(), if someone looks at nodes of both sides between windows,
+  // Called after Place(), before Insert(), if someone looks at nodes of both sides between rounds,
   // other than when the conductor acts: they must all have run to the same instant. Makes one side
   // of both, so that windows are half as long.
   void MergeSides();
@@ -174,11 +174,10 @@ class Engine {
 
   // Written between rounds by the one thread that runs then.
   Conductor* conductor_ = nullptr;
-  // The windows of this round, and how far the sides have run when it has ended.
-  Shard::Turn first_;
-  Shard::Turn last_;
+  Shard::Turn first_;  // Of this round,
+  Shard::Turn last_;   // and its last window.
   Time round_end_;
-  RanTo ran_to_;
+  RanTo ran_to_;  // How far the sides have run when the round has ended.
   bool balances_ = false;
   // How the work of a side is shared out.
   struct Sharing {

@@ -173,8 +173,7 @@ void Engine::Place(int threads) {
 
 // Finds two sides such that every link between groups leads from one to the other. A group whose
 // links are about as long as those between groups is split, one part for each side. Nodes that may
-// not move are on side 0, because what they write is read after each window of their side, in the
-// order of time.
+// not move are on side 0, because what they write is read after each round, in the order of time.
 void Engine::FormSides(std::vector<std::vector<uint32_t>>& parts) {
   Duration least{kNever.ps};
   for (const std::unique_ptr<Group>& group : groups_) least = std::min(least, group->lookahead);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mail between threads. During a window, nodes and wires of one thread leave news and letters
-// for another thread, which reads them at the start of the next window. The letters of nodes that
-// run while that thread may already be in its next window count as written in that one
-// (core/shard.h).
+// for another thread, which reads them at the start of the next window. Other threads may read a
+// page once the border has run (core/shard.h). So the letters of inland nodes go to the page of the
+// next window, except in the last window of a round.
 
 #pragma once
 
@@ -25,9 +25,10 @@ class WireHead;
 class WireTail;
 struct PacketRing;
 
-// A message from one node to another outside the simulated network: it takes no bandwidth and is
-// there when the next window opens. The letters of one window reach a node in an order that depends
-// on the number of threads and on where nodes run, so their effects must not depend on that order.
+// A message from one node to another outside the simulated network: it takes no bandwidth. It is
+// read one or two windows later, always before the next round runs. Which of the two, and the order
+// in which the letters of one window reach a node, depend on the number of threads and on where
+// nodes run, so the effects of letters must not depend on them.
 struct Letter {
   Node* to = nullptr;
   uint32_t kind = 0;  // The two nodes agree on its meaning.
@@ -50,7 +51,7 @@ struct Letter {
 };
 
 // The mail from one thread to one other thread: a page for each window. While the reader empties
-// the page of the last window, the writer may fill those of this one and of the next.
+// the page of the window before, the writer may fill those of this one and of the next.
 class Outbox {
  public:
   // A wire on which packets have been put in this window.
@@ -66,7 +67,7 @@ class Outbox {
     WireHead* head;
     PacketRing* ring;
   };
-  struct Page {
+  struct alignas(64) Page {  // One thread empties a page while another fills the next one.
     std::vector<News> news;
     std::vector<Letter> letters;
     std::vector<GrownRing> grown;

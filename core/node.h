@@ -25,8 +25,8 @@ class Shard;
 // The part of simulated time in which a node may run alone.
 struct Window {
   Time end;  // The node handles events due before this.
-  // The other nodes of its group, and those outside, have handled all events before these times, or
-  // will in this window.
+  // Its neighbours inside its group, and those outside, have handled all events before these times,
+  // or will in this window.
   Time inner;
   Time outer;
 

@@ -15,7 +15,7 @@ namespace {
 // long if there are more threads than cores, because the awaited thread may not be running.
 constexpr std::chrono::microseconds kPatientSpin{300};
 constexpr std::chrono::microseconds kCrowdedSpin{5};
-constexpr int kFailuresToLosePatience = 3;
+constexpr int kSleepsToLosePatience = 3;
 constexpr int kImpatientWaits = 63;
 
 }  // namespace
@@ -32,9 +32,9 @@ void Patience::Pause() {
 #endif
 }
 
-void Patience::NoteFailure() {
-  if (++failures_ < kFailuresToLosePatience) return;
-  failures_ = kFailuresToLosePatience - 1;
+void Patience::NoteSleep() {
+  if (++sleeps_ < kSleepsToLosePatience) return;
+  sleeps_ = kSleepsToLosePatience - 1;
   impatient_ = kImpatientWaits;
 }
 

@@ -28,10 +28,10 @@ class Patience {
     const bool patient = impatient_ == 0;
     if (!patient) --impatient_;
     if (Spin(met, patient ? spin_ : Clock::duration{0})) {
-      if (patient) failures_ = 0;
+      if (patient) sleeps_ = 0;
       return;
     }
-    if (patient) NoteFailure();
+    if (patient) NoteSleep();
     for (T now = value.load(std::memory_order_acquire); !is_met(now);
          now = value.load(std::memory_order_acquire)) {
       value.wait(now, std::memory_order_acquire);
@@ -56,10 +56,10 @@ class Patience {
   }
 
   static void Pause();
-  void NoteFailure();
+  void NoteSleep();
 
   Clock::duration spin_;  // How long a patient thread spins before it sleeps.
-  int failures_ = 0;      // Patient waits in a row that ended in sleep.
+  int sleeps_ = 0;        // Patient waits in a row that ended in sleep.
   int impatient_ = 0;     // Waits left that should hardly spin.
 };
 

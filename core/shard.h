@@ -2,9 +2,10 @@
 // A shard is the groups of nodes that one thread runs. Inside a window, the engine calls Run() on
 // the shard's thread, and nothing outside the shard touches its nodes.
 //
-// Groups with a link to another shard are the shard's border. They run first, and border_ran()
-// tells the other shards. With that they may begin the next window, while this shard's other groups
-// still run. So threads whose work differs from window to window seldom wait for each other.
+// Groups with a link to another shard are the shard's border; the others are inland. In each window
+// the border runs first, and border_ran() tells the other shards. When all borders have run, each
+// shard may begin the next window, while others still run their inland groups. So threads whose
+// work differs from window to window seldom wait for each other.
 
 #pragma once
 
@@ -29,7 +30,7 @@ namespace heddle {
 // windows of its own inside a window, bounded by its shortest inner link, so that a few metres of
 // cable do not set the pace of the whole fabric.
 //
-// What each window of a group of one node touches is in the first cache line.
+// The first cache line holds all that a window of a group of one node touches.
 struct alignas(64) Group {
   absl::InlinedVector<Node*, 1> nodes;
   Duration lookahead{kNever.ps};  // The least time a packet needs between two nodes.
@@ -58,14 +59,14 @@ class Shard {
 
   Outbox& OutboxTo(const Shard& other) { return *outboxes_[other.index_]; }
 
-  // Window `number`, in which the nodes of one side run.
+  // One window of one side.
   struct Turn {
     uint64_t number = 0;
     size_t side = 0;
     Window window;
-    bool is_last = true;  // Then all threads meet.
+    bool is_last = true;  // Of its round: then all threads meet.
   };
-  // Reads the mail of the last window, then runs all nodes of the side that are due.
+  // Reads the mail of the window before, then runs all nodes of the side that are due.
   void Run(const Turn& turn);
   // The same, and counts how long it takes.
   void RunTimed(const Turn& turn);
@@ -101,7 +102,7 @@ class Shard {
     uint32_t index;  // In the group.
   };
 
-  // What is due in this window, at the border or behind it.
+  // What is due in this window, at the border or inland.
   struct Part {
     std::vector<DueNode> once;  // Nodes of groups that run the window as a whole.
     std::vector<size_t> fine;   // Groups that run finer windows of their own.

@@ -153,7 +153,7 @@ void RunJobs::LimitWindow(const Job& job, Network& network) {
   });
 }
 
-// News of the last rank's end goes to rank 0 and back. So it must be seen, at the end of a window,
+// News of the last rank's end goes to rank 0 and back. So it must be seen, at the end of a round,
 // before it is back.
 void RunJobs::AddPause(const Job& job, Network& network) {
   Duration way = job.settings().release_delay.value_or(Duration{0});

@@ -85,8 +85,8 @@ class Director final : public Conductor {
   }
 
   // The run ends a close delay after the last measured flow, or after the last one that might have
-  // been measured. That is later than the window in which it becomes known, so the end does not
-  // depend on windows.
+  // been measured. That is later than the round in which it becomes known, so the end does not
+  // depend on rounds.
   void FindEnd() {
     const int64_t measured = generator_.measured() + collector_.totals().messages_measured;
     if (generator_.HasMeasured() || !jobs_.done() ||
@@ -381,7 +381,7 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   const auto writable = [&] { return collector.writable() && run.writable(); };
   result.stopped = !writable() || (options.stop != nullptr && options.stop->load());
   if (result.stopped) return result;
-  network.CheckConservation();
+  const PacketCounts packets = network.CheckConservation();
   LogTheRest(network, result.end, *recorders.front());
   collector.Collect();
   result.notes = instruments.Finish(result.end);
@@ -406,7 +406,7 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   result.in_progress = backlog.halves();
   result.jobs = job_results.figures();
   result.queries = QueriesOf(experiment, collector, generator);
-  result.packets = network.CountPackets();
+  result.packets = packets;
   result.policies = std::move(policies.reports());
   result.late_packets = LatePackets(network);
   result.threads = network.engine().threads();

@@ -49,7 +49,7 @@ class Application {
 
   virtual void OnTimer(uint64_t key) = 0;
 
-  // Called between windows, long enough before `news.at`.
+  // Called before the host runs, long enough before `news.at`.
   virtual void OnNews(const News& news) = 0;
 
   // A packet of a message that is not open here has arrived. Returns the flow to open; its start is

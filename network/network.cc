@@ -357,7 +357,7 @@ PacketCounts Network::CountPackets() const {
   return counts;
 }
 
-void Network::CheckConservation() const {
+PacketCounts Network::CheckConservation() const {
   for (const std::unique_ptr<Switch>& s : switches_) {
     if (s->queued() == nullptr) continue;
     s->queued()->CheckBooks();
@@ -377,6 +377,7 @@ void Network::CheckConservation() const {
   const bool may_lose = plan_.port->pfc.allow_loss || plan_.port->pfc.watchdog.detect.has_value();
   HEDDLE_CHECK(lost == 0 || may_lose || any_fails, "{} packets of lossless classes were dropped",
                lost);
+  return counts;
 }
 
 size_t Network::memory_bytes() const {

@@ -131,8 +131,8 @@ class Network {
   std::vector<UdpRecord> CollectBackground() const;
   std::span<const std::unique_ptr<Udp>> background() const { return udp_; }
 
-  // Stops the program if a packet has been lost track of.
-  void CheckConservation() const;
+  // Stops the program if a packet has been lost track of. Returns CountPackets().
+  PacketCounts CheckConservation() const;
 
   // Bytes of all nodes' state, without the wires.
   size_t memory_bytes() const;

@@ -3,7 +3,7 @@
 // again was needed if the copy sent before it had been dropped by then. Otherwise the copy was
 // delivered or still on its way, and the retransmission spurious.
 //
-// The node that drops a packet says so in a letter, which is read a window later, so the verdict on
+// The node that drops a packet says so in a letter, which is read windows later, so the verdict on
 // a retransmission waits until every drop before it must be known.
 
 #pragma once
