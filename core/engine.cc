@@ -246,7 +246,6 @@ bool Engine::Relieve(Shard& heavy, Shard& light, size_t side) {
 int64_t Engine::CrossingIfMoved(uint32_t g, const Shard& from, const Shard& to) const {
   int64_t crossing = 0;
   for (const uint32_t other : neighbours_of_group_[g]) {
-    if (other == g) continue;
     const Shard* its = shard_of_group_[other];
     crossing += (its == &from ? 1 : 0) - (its == &to ? 1 : 0);
   }

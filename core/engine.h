@@ -164,8 +164,8 @@ class Engine {
   std::vector<Link> links_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<Shard*> shard_of_group_;
-  // By group; empty if there is one thread: indices in links_, and the group at the other end of
-  // each of these links.
+  // By group; empty if there is one thread: indices in links_, and for each of these links that
+  // leads to another group, that group.
   std::vector<std::vector<uint32_t>> links_of_group_;
   std::vector<std::vector<uint32_t>> neighbours_of_group_;
   Duration lookahead_{kNever.ps};

@@ -160,8 +160,8 @@ void Engine::Place(int threads) {
     const uint32_t from = links_[i].from->group_;
     const uint32_t to = links_[i].wire->consumer_->group_;
     links_of_group_[from].push_back(i);
-    neighbours_of_group_[from].push_back(to);
     if (from == to) continue;
+    neighbours_of_group_[from].push_back(to);
     links_of_group_[to].push_back(i);
     neighbours_of_group_[to].push_back(from);
   }

@@ -102,7 +102,7 @@ class Shard {
     uint32_t index;  // In the group.
   };
 
-  // What is due in this window, at the border or inland.
+  // The nodes and groups of the border, or those inland, that this window runs.
   struct Part {
     std::vector<DueNode> once;  // Nodes of groups that run the window as a whole.
     std::vector<size_t> fine;   // Groups that run finer windows of their own.

@@ -381,7 +381,7 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   const auto writable = [&] { return collector.writable() && run.writable(); };
   result.stopped = !writable() || (options.stop != nullptr && options.stop->load());
   if (result.stopped) return result;
-  const PacketCounts packets = network.CheckConservation();
+  result.packets = network.CheckConservation();
   LogTheRest(network, result.end, *recorders.front());
   collector.Collect();
   result.notes = instruments.Finish(result.end);
@@ -406,7 +406,6 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   result.in_progress = backlog.halves();
   result.jobs = job_results.figures();
   result.queries = QueriesOf(experiment, collector, generator);
-  result.packets = packets;
   result.policies = std::move(policies.reports());
   result.late_packets = LatePackets(network);
   result.threads = network.engine().threads();
