@@ -78,7 +78,7 @@ class QueuedPorts {
     TrimLimits trim = {};
   };
   // If a policy watches transmissions, the ports are `watched`: late ones are then served by
-  // ServeFirst().
+  // ServeFirst(), or SetShown() is called.
   QueuedPorts(const Queueing& queueing, const std::vector<Port>& ports, uint64_t switch_id,
               bool watched);
 
@@ -157,8 +157,14 @@ class QueuedPorts {
   // Makes the decisions of `port` that were due before `time`. Does nothing for eager ports.
   void CatchUp(PortIndex port, Time time, const Window& window) {
     if (eager_) return;
-    while (ports_[port].NextService() < time) ports_[port].Serve(window);
+    for (Time start = ports_[port].NextService(); start < time;
+         start = ports_[port].NextService()) {
+      Packet& packet = ports_[port].Serve(window);
+      if (shown_) shown_({port, &packet}, start);
+    }
   }
+  // Sets the function to call for each transmission that CatchUp() starts, and when it starts.
+  void SetShown(std::function<void(const Started&, Time)> shown) { shown_ = std::move(shown); }
   // The same for all ports, at the end of a window. Afterwards NextLate() is when the next decision
   // is due. At other times no decision is due before NextLate().
   void CatchUpAll(Time time, const Window& window);
@@ -331,6 +337,7 @@ class QueuedPorts {
   std::vector<uint8_t> given_up_;  // By port: classes that the watchdog has given up.
   int64_t storms_ = 0;
   std::function<void(const Packet&)> lost_;
+  std::function<void(const Started&, Time)> shown_;
   std::unique_ptr<PauseLog> pause_log_;  // Null unless LogPauses() was called.
   int64_t frames_sent_ = 0;
 };

@@ -55,12 +55,16 @@ void Switch::ForwardOverOneLink(const Candidates& links, const Packet& packet, P
 
 [[gnu::always_inline]] inline void Switch::HandleArrival() {
   const Arrivals::Taken taken = arrivals_.Take();
+  HandleTaken(taken);
+  arrivals_.Drop(taken);
+}
+
+[[gnu::always_inline]] inline void Switch::HandleTaken(const Arrivals::Taken& taken) {
   arrived_ = taken;
   if ((hooks_ & SwitchPolicy::kPrefetch) != 0 && arrivals_.Next() < window_->end) {
     policy_->Prefetch(arrivals_.FrontBehind(taken));
   }
   Handle(*taken.packet, taken.port);
-  arrivals_.Drop(taken);
 }
 
 void Switch::End(const Packet& packet, const Decision& decision) {
@@ -115,15 +119,15 @@ inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived)
 
 [[gnu::always_inline]] inline void Switch::ForwardToQueue(const Packet& packet, PortIndex in_port,
                                                           PortIndex port, bool arrived) {
-  const bool watches = (hooks_ & SwitchPolicy::kTransmit) != 0;
-  const bool is_shown = watches && arrived && IsAlone();
+  const bool is_shown = shows_in_order_ && arrived && IsAlone();
   const QueuedPorts::Offer offer{
       .packet = packet,
       .telemetry = TelemetryFor(packet, arrived),
       .path_part = path_parts_[port],
       .in = in_port,
       .out = port,
-      .is_last = may_pass_ && arrived && packet.priority != 0 && (watches ? is_shown : IsLast())};
+      .is_last = may_pass_ && arrived && packet.priority != 0 &&
+                 (shows_in_order_ ? is_shown : IsLast())};
   if (trims_) [[unlikely]]
     return ForwardOrTrim(offer);
   if (packet.priority == 0 && queued_->SendsControlAtOnce(port, now_, *window_)) {
@@ -166,7 +170,7 @@ void Switch::NoteSent(FifoPort& out, PortIndex port, Time start, bool arrived) {
   const uint64_t number = out.wire().pushed() - 1;
   if (hooks_ & SwitchPolicy::kEnqueue) policy_->OnEnqueue(view_, out.wire().At(number), port);
   if ((hooks_ & SwitchPolicy::kTransmit) == 0) return;
-  if (arrived && start == now_ && IsAlone()) {
+  if (arrived && start == now_ && (shows_in_order_ ? IsAlone() : IsLast())) {
     return policy_->OnTransmit(view_, out.wire().At(number), port);
   }
   transmissions_.Add({start, port, number});
@@ -302,31 +306,65 @@ void Switch::RunEcmp(const Window& window) {
 // The same for late ports.
 template <bool kHasChoice>
 void Switch::RunEcmpLate(const Window& window) {
-  QueuedPorts& queued = *queued_;
   const uint64_t salt = *ecmp_salt_;
-  for (;;) {
-    const Time effect = queued.NextEffect();
-    arrivals_.TakeBefore(
-        std::min(window.end, effect + 1_ps), [&](const Packet& packet, PortIndex in,
-                                                 Time now) __attribute__((always_inline)) {
-          now_ = now;
-          const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
-          const bool is_special = packet.kind == PacketKind::kPause || packet.hops >= kMaxHops;
-          if (is_special || set.count == 0) [[unlikely]] {
-            Handle(packet, in);
-            return packet.kind != PacketKind::kPause && !queued.eager();
-          }
-          if (kHasChoice) asked_ += set.count > 1 ? 1 : 0;
-          ForwardLate(packet, in, EcmpHop<kHasChoice>(packet, salt, set));
-          return !queued.eager();
-        });
-    if (queued.eager()) return RunEager(window);
-    if (arrivals_.Next() <= std::min(effect, window.end - 1_ps)) continue;
-    if (queued.NextEffect() >= window.end) break;
-    now_ = queued.NextEffect();
-    queued.HandleEffect(window);
+  RunLateBy(window, [&](const Packet& packet, PortIndex in) __attribute__((always_inline)) {
+    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
+    const bool is_special = packet.kind == PacketKind::kPause || packet.hops >= kMaxHops;
+    if (is_special || set.count == 0) [[unlikely]] {
+      Handle(packet, in);
+      return true;
+    }
+    if (kHasChoice) asked_ += set.count > 1 ? 1 : 0;
+    ForwardLate(packet, in, EcmpHop<kHasChoice>(packet, salt, set));
+    return false;
+  });
+}
+
+// Run() for late ports whose policy need not be shown transmissions in order.
+void Switch::RunLate(const Window& window) {
+  RunLateBy(window, [&](const Packet& packet, PortIndex in) __attribute__((always_inline)) {
+    HandleTaken({in, &packet});
+    return true;
+  });
+}
+
+// Runs a window of late ports. visit(packet, in_port) handles an arrival, and returns true if that
+// may have changed NextOther() or made the ports eager.
+template <class Visit>
+[[gnu::always_inline]] inline void Switch::RunLateBy(const Window& window, const Visit& visit) {
+  QueuedPorts& queued = *queued_;
+  while (!queued.eager()) {
+    const Time other = NextOther();
+    arrivals_.TakeBefore(std::min(window.end, other + 1_ps),
+                         [&](const Packet& packet, PortIndex in, Time now)
+                             __attribute__((always_inline)) {
+                               now_ = now;
+                               const bool may_change = visit(packet, in);
+                               return !queued.eager() && (!may_change || NextOther() == other);
+                             });
+    const Time next = NextOther();
+    if (queued.eager() || arrivals_.Next() <= std::min(next, window.end - 1_ps)) continue;
+    if (next >= window.end) return queued.CatchUpAll(window.end, window);
+    now_ = next;
+    RunOther();
   }
-  queued.CatchUpAll(window.end, window);
+  RunEager(window);
+}
+
+// When something other than an arrival is due that is an event while ports are late.
+[[gnu::always_inline]] inline Time Switch::NextOther() const {
+  return std::min({queued_->NextEffect(), timers_.Next(), transmissions_.Next()});
+}
+
+// Runs what is due at NextOther(), in the order of core/node.h.
+void Switch::RunOther() {
+  if (queued_->NextEffect() == now_) {
+    queued_->HandleEffect(*window_);
+  } else if (timers_.Next() == now_) {
+    policy_->OnTimer(view_, static_cast<uint32_t>(timers_.Pop().key));
+  } else {
+    ShowSent();
+  }
 }
 
 // Forwards an arrival to a late port. No hook, telemetry or trimming may need the packet.
@@ -351,6 +389,7 @@ void Switch::Run(const Window& window) {
   window_ = &window;
   if (queued_) {
     if (queued_->eager()) return RunEager(window);
+    if (shows_in_order_) return RunWatched(window);
     if (!ecmp_salt_) return RunLate(window);
     return ecmp_routes_.has_choice ? RunEcmpLate<true>(window) : RunEcmpLate<false>(window);
   }
@@ -371,16 +410,16 @@ void Switch::Run(const Window& window) {
   }
 }
 
-// Handles the events of one instant in the order of core/node.h. An event may make ports eager. A
-// transmission that the policy is shown may make it set a timer, which comes before later events.
-void Switch::RunLate(const Window& window) {
+// Run() for late ports whose policy is shown transmissions in order. Handles the events of one
+// instant in the order of core/node.h. An event may make ports eager. A transmission that the policy
+// is shown may make it set a timer, which comes before later events.
+void Switch::RunWatched(const Window& window) {
   QueuedPorts& queued = *queued_;
-  const bool watches = (hooks_ & SwitchPolicy::kTransmit) != 0;
   for (;;) {
     const Time arrival = arrivals_.Next();
     const Time effect = queued.NextEffect();
     now_ = std::min({arrival, effect, timers_.Next(), window.end});
-    if (watches && std::min(queued.NextLate(), transmissions_.Next()) < now_) {
+    if (std::min(queued.NextLate(), transmissions_.Next()) < now_) {
       ShowNext(now_);
     } else if (now_ == window.end) {
       break;
@@ -431,6 +470,18 @@ void Switch::ShowNext(Time before) {
   if (sent < start) return ShowSent();
   now_ = start;
   Show(queued_->ServeFirst(*window_));
+}
+
+// A late port has begun to send a packet at `start`, not after now.
+void Switch::ShowLate(const QueuedPorts::Started& started, Time start) {
+  const int64_t sent = control_sent_ - held_;
+  const size_t timers = timers_.size();
+  const Time now = std::exchange(now_, start);
+  policy_->OnTransmit(view_, *started.packet, started.port);
+  now_ = now;
+  HEDDLE_CHECK(control_sent_ - held_ == sent && timers_.size() == timers,
+               "a policy sends or sets a timer from OnTransmit(), but its watches_by_port() is "
+               "true; if it is a plug-in's, the mistake is there");
 }
 
 void Switch::Show(const QueuedPorts::Started& started) {

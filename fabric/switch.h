@@ -151,8 +151,14 @@ class Switch final : public Node {
   friend class SwitchView;
 
   void RunLate(const Window& window);
+  void RunWatched(const Window& window);
   void RunEager(const Window& window);
+  template <class Visit>
+  void RunLateBy(const Window& window, const Visit& visit);
+  Time NextOther() const;
+  void RunOther();
   void ShowNext(Time before);
+  void ShowLate(const QueuedPorts::Started& started, Time start);
   void Show(const QueuedPorts::Started& started);
   void ShowSent();
   template <bool kHasChoice>
@@ -162,6 +168,7 @@ class Switch final : public Node {
   template <bool kHasChoice>
   EcmpRoutes::Hop EcmpHop(const Packet& packet, uint64_t salt, const RoutingTable::Set& set) const;
   void HandleArrival();
+  void HandleTaken(const Arrivals::Taken& taken);
   void Handle(const Packet& packet, PortIndex in_port);
   void ForwardBy(const Candidates& candidates, const Packet& packet, PortIndex in_port);
   void ForwardOverOneLink(const Candidates& links, const Packet& packet, PortIndex in_port);
@@ -208,6 +215,7 @@ class Switch final : public Node {
   SwitchPolicyPtr policy_;
   uint32_t hooks_;
   bool plain_;             // FIFO ports, and a policy without kTransmit, kEnqueue and kDropped.
+  bool shows_in_order_;    // The policy has kTransmit, and its watches_by_port() is false.
   bool may_pass_ = false;  // Queued ports without telemetry, and no hook needs packets in queues.
   uint8_t control_class_ = 0;
   uint8_t data_class_ = 0;
@@ -244,6 +252,9 @@ inline Duration SwitchView::QueueingDelay(PortIndex port) const {
   return self_.queued_ ? self_.QueueNow(port).QueueingDelay(self_.now_)
                        : self_.ports_[port].QueueingDelay(self_.now_);
 }
+inline void SwitchView::ShowTransmissions(PortIndex port) {
+  if (self_.queued_) self_.queued_->CatchUp(port, self_.now_, *self_.window_);
+}
 inline Bytes SwitchView::Unsent(PortIndex port) const {
   return self_.queued_ ? self_.QueueNow(port).Unsent(self_.now_)
                        : self_.ports_[port].Unsent(self_.now_);
@@ -276,7 +287,7 @@ inline std::span<const NextHop> SwitchView::NextHopsTo(HostId host) const {
   return self_.next_hops_.sets[self_.next_hops_.set_of_leaf[LeafOf(host)]];
 }
 inline bool SwitchView::IsAttached(HostId host) const {
-  const Candidates candidates = self_.CandidatesTo(host);
+  const Candidates& candidates = self_.CandidatesTo(host);
   return !candidates.ports.empty() && self_.faces_host_[candidates.ports.front()];
 }
 

@@ -112,6 +112,10 @@ class SwitchView {
   // The part of Unsent() that goes before a packet of class `priority` if lower classes go first.
   Bytes UnsentBefore(PortIndex port, uint8_t priority) const;
 
+  // For a policy whose watches_by_port() is true: calls OnTransmit() for the packets that have begun
+  // to leave through `port` before now, if that has not been done.
+  void ShowTransmissions(PortIndex port);
+
   // The bytes of `packet` on the wire: its bytes as in buffers, preamble and inter-frame gap.
   Bytes WireBytes(const Packet& packet) const;
 
@@ -234,6 +238,12 @@ class SwitchPolicy {
   // begin to send the packet before the call, which spares it a queue.
   virtual bool enqueue_only_stamps() const { return false; }
 
+  // Returns true if OnTransmit() reads and writes only the packet and the policy's state of this
+  // port, sends nothing and sets no timer, and if the policy calls view.ShowTransmissions() before it
+  // uses that state elsewhere. Then OnTransmit() is called port by port, in the order of
+  // transmission at each port, which costs less than an order over all ports.
+  virtual bool watches_by_port() const { return false; }
+
   // Called before the first packet; the only hook that may allocate.
   virtual void Attach(SwitchView& /*view*/) {}
 
@@ -254,7 +264,7 @@ class SwitchPolicy {
 
   // The first bit of `packet` leaves through `port` at view.now(): for rate estimators and in-band
   // telemetry, which may rewrite its scheme header and CE mark. Calls come in the order of
-  // transmission. The policy may send packets and set timers here; a timer for view.now() fires
+  // transmission, see also watches_by_port(). The policy may send packets and set timers here; a timer for view.now() fires
   // before anything later.
   virtual void OnTransmit(SwitchView& /*view*/, Packet& /*packet*/, PortIndex /*port*/) {}
 

@@ -14,6 +14,7 @@ Switch::Switch(SwitchId id, int tier, size_t ports, SwitchPolicyPtr policy)
       hooks_(policy_.hooks()),
       plain_((hooks_ &
               (SwitchPolicy::kTransmit | SwitchPolicy::kEnqueue | SwitchPolicy::kDropped)) == 0),
+      shows_in_order_((hooks_ & SwitchPolicy::kTransmit) != 0 && !policy_->watches_by_port()),
       id_(id),
       tier_(tier) {}
 
@@ -26,6 +27,11 @@ FifoPort& Switch::AddPort(const PortSettings& settings, bool faces_host) {
 void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::Port>& ports) {
   queued_ =
       std::make_unique<QueuedPorts>(queueing, ports, id_, (hooks_ & SwitchPolicy::kTransmit) != 0);
+  if ((hooks_ & SwitchPolicy::kTransmit) != 0 && !shows_in_order_) {
+    queued_->SetShown([this](const QueuedPorts::Started& started, Time start) {
+      ShowLate(started, start);
+    });
+  }
   queued_->SetLost([this](const Packet& packet) { Discard(packet, DropReason::kWatchdog); });
   telemetry_ = !ports.empty() && ports.front().queues.telemetry;
   trims_ = queued_->trims();

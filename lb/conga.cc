@@ -58,6 +58,7 @@ class Conga final : public SwitchPolicy {
 
   Packets asked_about() const override { return Packets::kEvery; }
   bool enqueue_only_stamps() const override { return true; }
+  bool watches_by_port() const override { return true; }
 
   void Attach(SwitchView& view) override {
     links_.assign(view.ports(), Link{Dre(settings_.dre)});
@@ -194,6 +195,11 @@ class Conga final : public SwitchPolicy {
     return Dre::Quantise(sent, link.full, static_cast<int>(settings_.bits));
   }
 
+  uint32_t ReadingNow(SwitchView& view, PortIndex port) {
+    view.ShowTransmissions(port);
+    return Reading(view, port);
+  }
+
   // The destination leaf reads the header.
   void Learn(const SwitchView& view, const Packet& packet) {
     const CongaHeader header = packet.Scheme<CongaHeader>();
@@ -216,7 +222,7 @@ class Conga final : public SwitchPolicy {
     return static_cast<uint32_t>(std::max<int64_t>(0, entry.metric - steps));
   }
 
-  PortIndex PortFor(const SwitchView& view, const Packet& packet, const Candidates& candidates) {
+  PortIndex PortFor(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     Flowlets::Slot& slot = flowlets_.Of(packet);
     const bool has_ended = flowlets_.HasEnded(slot, view.now());
     if (has_ended || !candidates.Has(slot.port)) {
@@ -227,7 +233,7 @@ class Conga final : public SwitchPolicy {
         const uint8_t tag = tag_of_port_[port];
         // No feedback comes about links between switches of one tier, which are no uplinks.
         const uint32_t beyond = tag == kNoTag ? 0 : Aged(remote[tag], view.now());
-        return std::max(Reading(view, port), beyond);
+        return std::max(ReadingNow(view, port), beyond);
       });
       reroutes_ += before != kNoPort && before != slot.port ? 1 : 0;
     }
@@ -237,7 +243,7 @@ class Conga final : public SwitchPolicy {
 
   // --- mode: path ---
 
-  PortIndex OnPath(const SwitchView& view, const Packet& packet, const Candidates& candidates) {
+  PortIndex OnPath(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     if (is_leaf_ && view.IsAttached(packet.src) && !paths_.Live(candidates).empty()) {
       return paths_.Take(PathFor(view, packet, candidates));
     }
@@ -246,7 +252,7 @@ class Conga final : public SwitchPolicy {
 
   // Slots hold paths instead of ports. The flow's current path is always compared too, or the flow
   // would move to a path that is no better.
-  uint16_t PathFor(const SwitchView& view, const Packet& packet, const Candidates& candidates) {
+  uint16_t PathFor(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     Flowlets::Slot& slot = flowlets_.Of(packet);
     const uint16_t before = slot.port;
     const bool lives = paths_.Lives(before, candidates);
@@ -258,7 +264,7 @@ class Conga final : public SwitchPolicy {
       }
       const std::vector<ToLeaf>& remote = to_leaf_[view.LeafOf(packet.dst)];
       slot.port = LeastOf(sampled_, before, rng_, [&](uint16_t path) {
-        return std::max(Reading(view, paths_.UplinkOf(path)), Aged(remote[path], view.now()));
+        return std::max(ReadingNow(view, paths_.UplinkOf(path)), Aged(remote[path], view.now()));
       });
       reroutes_ += before != kNoPort && before != slot.port ? 1 : 0;
     }
