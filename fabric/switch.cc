@@ -315,8 +315,7 @@ void Switch::RunEcmpLate(const Window& window) {
       return true;
     }
     if (kHasChoice) asked_ += set.count > 1 ? 1 : 0;
-    ForwardLate(packet, in, EcmpHop<kHasChoice>(packet, salt, set));
-    return false;
+    return ForwardLate(packet, in, EcmpHop<kHasChoice>(packet, salt, set));
   });
 }
 
@@ -339,8 +338,8 @@ template <class Visit>
                          [&](const Packet& packet, PortIndex in, Time now)
                              __attribute__((always_inline)) {
                                now_ = now;
-                               const bool may_change = visit(packet, in);
-                               return !queued.eager() && (!may_change || NextOther() == other);
+                               if (!visit(packet, in)) return true;
+                               return !queued.eager() && NextOther() == other;
                              });
     const Time next = NextOther();
     if (queued.eager() || arrivals_.Next() <= std::min(next, window.end - 1_ps)) continue;
@@ -367,8 +366,9 @@ void Switch::RunOther() {
   }
 }
 
-// Forwards an arrival to a late port. No hook, telemetry or trimming may need the packet.
-[[gnu::always_inline]] inline void Switch::ForwardLate(const Packet& packet, PortIndex in_port,
+// Forwards an arrival to a late port. No hook, telemetry or trimming may need the packet. Returns
+// false if this cannot have made the ports eager.
+[[gnu::always_inline]] inline bool Switch::ForwardLate(const Packet& packet, PortIndex in_port,
                                                        const EcmpRoutes::Hop& hop) {
   const bool is_data = packet.priority != 0;
   const QueuedPorts::Offer offer{.packet = packet,
@@ -379,10 +379,11 @@ void Switch::RunOther() {
                                  .is_last = is_data && !arrivals_.AnyUntil(now_)};
   if (!is_data && queued_->SendsControlAtOnce(hop.port, now_, *window_)) {
     if (!queued_->SendControl(offer, now_, *window_)) ReportDrop(packet);
-    return;
+    return false;
   }
   if (const auto refused = queued_->Accept(offer, now_, *window_)) [[unlikely]]
     Discard(packet, *refused);
+  return !queued_->has_passed();
 }
 
 void Switch::Run(const Window& window) {

@@ -183,7 +183,7 @@ class Switch final : public Node {
   void ForwardControl(const QueuedPorts::Offer& offer, bool arrived);
   void NoteSent(FifoPort& out, PortIndex port, Time start, bool arrived);
   void ForwardToQueue(const Packet& packet, PortIndex in_port, PortIndex port, bool arrived);
-  void ForwardLate(const Packet& packet, PortIndex in_port, const EcmpRoutes::Hop& hop);
+  bool ForwardLate(const Packet& packet, PortIndex in_port, const EcmpRoutes::Hop& hop);
   void ForwardOrTrim(const QueuedPorts::Offer& offer);
   bool SendHeader(const QueuedPorts::Offer& offer);
   void SendCut(const Trimming::Cut& cut, const QueuedPorts::Offer& offer);
