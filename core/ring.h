@@ -36,17 +36,18 @@ class Ring {
     std::construct_at(Take(), args...);
   }
   void pop_front() { ++head_; }
+  void pop_front(size_t count) { head_ += count; }
   void pop_back() { --tail_; }
   void clear() { head_ = tail_; }
 
  private:
-  T* Take() {
+  [[gnu::always_inline]] T* Take() {
     if (size() == slots_.size()) [[unlikely]]
       Grow();
     return &slots_[tail_++ & mask_];
   }
 
-  void Grow() {
+  [[gnu::noinline]] void Grow() {
     std::vector<T> grown(slots_.empty() ? kFirstCapacity : 2 * slots_.size());
     const size_t count = size();
     for (size_t i = 0; i < count; ++i) grown[i] = (*this)[i];

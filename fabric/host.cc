@@ -128,7 +128,7 @@ void Host::Run(const Window& window) {
   }
 }
 
-void Host::Receive(const Packet& packet) {
+[[gnu::always_inline]] inline void Host::Receive(const Packet& packet) {
   if (!loss_.empty() && IsDamaged(packet)) [[unlikely]]
     return;
   ++received_;

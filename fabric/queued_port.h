@@ -99,7 +99,7 @@ class alignas(64) QueuedPort {
   Duration PausedFor(size_t cls, Time now) const {
     return paused_for_[cls] + ((paused_ >> cls & 1) != 0 ? now - paused_since_[cls] : Duration{0});
   }
-  int64_t started(size_t cls) const { return QueueOf(cls).started; }
+  int64_t started(size_t cls) const { return started_[cls]; }
   unsigned backlogged() const { return backlogged_; }  // Classes with packets; bit mask.
 
   // Queue length in the buffer's unit, of one class and of all classes but 0. The packet in
@@ -169,7 +169,6 @@ class alignas(64) QueuedPort {
   struct ClassQueue {
     Ring<Packet, 16> packets;
     int64_t size = 0;           // In the buffer's unit.
-    int64_t started = 0;        // Packets started since the run began.
     int64_t deficit = 0;        // kDeficit: bytes it may send in this turn.
     Ring<Telemetry> telemetry;  // The packets' telemetry, if ports record it.
   };
@@ -214,6 +213,7 @@ class alignas(64) QueuedPort {
   const QueueSettings settings_;
   Rng rng_;
   const uint32_t id_;
+  std::array<int64_t, kClasses> started_ = {};  // Packets started since the run began.
   std::array<Time, kClasses> paused_since_ = {};
   std::array<Duration, kClasses> paused_for_ = {};  // Time in pauses that have ended.
 };
@@ -259,7 +259,7 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   waiting_wire_bytes_ -= out_->WireBytesOf(packet);
   slot = packet;
   queue.packets.pop_front();
-  ++queue.started;
+  ++started_[cls];
   size_ -= size;
   --waiting_;
   if (queue.packets.empty()) backlogged_ &= ~(1u << cls);
@@ -277,7 +277,6 @@ inline Packet& QueuedPort::Serve(const Window& window) {
                                                        PortIndex in, Time now,
                                                        const Window& window) {
   const size_t cls = packet.priority;
-  ClassQueue& queue = QueueOf(cls);
   const int64_t size = SizeOf(packet);
   const uint16_t bytes = packet.bytes;
   const int64_t payload = FifoPort::PayloadOf(packet);
@@ -290,8 +289,8 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   const Marking& marking = settings_.marking;
   const int64_t length = marking.at_dequeue ? marking.LengthAtDequeue(0, size) : size;
   if (marking.Marks(length, rng_)) out_->Mark(slot);
-  ++queue.started;
-  queue.deficit = 0;
+  ++started_[cls];
+  if (settings_.scheduler == Scheduler::kDeficit) QueueOf(cls).deficit = 0;
   turn_ = cls;
   wants_since_ = now;
   out_->Transmit(slot, bytes, payload, now, window);

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -29,13 +28,16 @@ namespace heddle {
 template <class Half>
 struct Halves {
   FlowTable table;         // First, so that Host::PrefetchParts() reaches it.
-  std::deque<Half> slots;  // Stays in place while it grows.
+  std::vector<std::unique_ptr<Half>> slots;
   std::vector<uint32_t> free;
+
+  Half& operator[](uint32_t slot) { return *slots[slot]; }
+  const Half& operator[](uint32_t slot) const { return *slots[slot]; }
 
   uint32_t Take(FlowId flow) {
     if (free.empty()) {
       free.push_back(static_cast<uint32_t>(slots.size()));
-      slots.emplace_back();
+      slots.push_back(std::make_unique<Half>());
     }
     const uint32_t slot = free.back();
     free.pop_back();
@@ -51,16 +53,16 @@ struct Halves {
   // Returns nullptr if there is no flow of that id.
   Half* Find(FlowId flow) {
     const uint32_t slot = table.Find(flow);
-    return slot == FlowTable::kAbsent ? nullptr : &slots[slot];
+    return slot == FlowTable::kAbsent ? nullptr : slots[slot].get();
   }
   const Half* Find(FlowId flow) const {
     const uint32_t slot = table.Find(flow);
-    return slot == FlowTable::kAbsent ? nullptr : &slots[slot];
+    return slot == FlowTable::kAbsent ? nullptr : slots[slot].get();
   }
 
   size_t memory_bytes() const {
     size_t bytes = table.memory_bytes();
-    for (const Half& half : slots) bytes += sizeof(half) + half.memory_bytes();
+    for (const auto& half : slots) bytes += sizeof(*half) + half->memory_bytes();
     return bytes;
   }
 };
@@ -81,7 +83,7 @@ class Endpoints : public Transport, private Resequencer::Sink {
 
   void ExpectFlow(const FlowSpec& spec) final {
     const uint32_t slot = receivers_.Take(spec.id);
-    receivers_.slots[slot].Open(spec, host_, shared_);
+    receivers_[slot].Open(spec, host_, shared_);
     if (resequencer_ == nullptr) return;
     resequencer_->Open(slot);
     hold_timers_.resize(receivers_.slots.size());
@@ -90,24 +92,24 @@ class Endpoints : public Transport, private Resequencer::Sink {
 
   Tuple TupleOf(uint32_t slot) const final {
     if constexpr (kHasSubflows) {
-      return senders_.slots[FlowOf(slot)].tuple(SubflowOf(slot));
+      return senders_[FlowOf(slot)].tuple(SubflowOf(slot));
     } else {
-      return senders_.slots[slot].tuple();
+      return senders_[slot].tuple();
     }
   }
   Pulled Pull(uint32_t slot, Packet& packet) final {
     if constexpr (kHasSubflows) {
-      return senders_.slots[FlowOf(slot)].Pull(SubflowOf(slot), packet);
+      return senders_[FlowOf(slot)].Pull(SubflowOf(slot), packet);
     } else {
-      return senders_.slots[slot].Pull(packet);
+      return senders_[slot].Pull(packet);
     }
   }
 
   void AddBlocked(uint32_t slot, Duration blocked) final {
     if constexpr (kHasSubflows) {
-      senders_.slots[FlowOf(slot)].AddBlocked(SubflowOf(slot), blocked);
+      senders_[FlowOf(slot)].AddBlocked(SubflowOf(slot), blocked);
     } else {
-      senders_.slots[slot].AddBlocked(blocked);
+      senders_[slot].AddBlocked(blocked);
     }
   }
 
@@ -162,15 +164,15 @@ class Endpoints : public Transport, private Resequencer::Sink {
   }
 
   void CollectUnfinishedSenders(std::vector<FlowRecord>& records) final {
-    for (Sender& sender : senders_.slots) {
-      if (senders_.Find(sender.id()) != &sender) continue;
-      records.push_back({.receiver = {}, .spec = sender.spec(), .sender = sender.Settle(kNever)});
+    for (const auto& sender : senders_.slots) {
+      if (senders_.Find(sender->id()) != sender.get()) continue;
+      records.push_back({.receiver = {}, .spec = sender->spec(), .sender = sender->Settle(kNever)});
     }
   }
 
   void CollectUnfinishedReceivers(std::vector<FlowRecord>& records) final {
-    for (const Receiver& receiver : receivers_.slots) {
-      if (receivers_.Find(receiver.id()) == &receiver) records.push_back(receiver.record());
+    for (const auto& receiver : receivers_.slots) {
+      if (receivers_.Find(receiver->id()) == receiver.get()) records.push_back(receiver->record());
     }
   }
 
@@ -204,8 +206,8 @@ class Endpoints : public Transport, private Resequencer::Sink {
 
   Sender& Start(const FlowSpec& spec) {
     const uint32_t slot = senders_.Take(spec.id);
-    senders_.slots[slot].Start(spec, slot, host_, shared_);
-    return senders_.slots[slot];
+    senders_[slot].Start(spec, slot, host_, shared_);
+    return senders_[slot];
   }
 
   // Returns the sender or the receiver that an arriving packet is for. If the flow has ended here,
@@ -219,7 +221,7 @@ class Endpoints : public Transport, private Resequencer::Sink {
   }
   Receiver* ReceiverOf(const Packet& packet) {
     const uint32_t slot = ReceiverSlot(FlowOf(packet.flow));
-    return slot == FlowTable::kAbsent ? nullptr : &receivers_.slots[slot];
+    return slot == FlowTable::kAbsent ? nullptr : &receivers_[slot];
   }
 
   // A data packet has arrived. The receiver's log notes it at once; the receiver acts on it at the
@@ -227,7 +229,7 @@ class Endpoints : public Transport, private Resequencer::Sink {
   void OnData(const Packet& data) {
     const uint32_t slot = ReceiverSlot(FlowOf(data.flow));
     if (slot == FlowTable::kAbsent) return;
-    Receiver& receiver = receivers_.slots[slot];
+    Receiver& receiver = receivers_[slot];
     receiver.OnArrival(data);
     if (resequencer_ == nullptr) return receiver.OnData(data);
     resequencer_->OnPacket(slot, data);
@@ -261,7 +263,7 @@ class Endpoints : public Transport, private Resequencer::Sink {
   }
 
   bool HandUp(uint32_t slot, const Packet& packet) final {
-    Receiver& receiver = receivers_.slots[slot];
+    Receiver& receiver = receivers_[slot];
     const bool taken = !receiver.Refuses(packet);
     receiver.OnData(packet);
     return taken;

@@ -240,7 +240,7 @@ void RoceReceiver::Answer(const Packet& data, PacketKind kind) {
   host_->SendControl();
 }
 
-Packet& RoceReceiver::NewControl(PacketKind kind, Time echo) {
+[[gnu::always_inline]] inline Packet& RoceReceiver::NewControl(PacketKind kind, Time echo) {
   const FlowSpec& spec = record().spec;
   Packet& packet = host_->ControlSlot({spec.src, tuple_hash_, spec.dst_nic});
   packet.kind = kind;

@@ -49,6 +49,7 @@ void RoceSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Ro
   paced_rate_ = rate_.line;
   StartControl();
   SetBandwidthDelay();
+  followed_rate_ = std::numeric_limits<double>::quiet_NaN();
   FollowControl();
   if (host.Wants(HostPolicy::kFlows)) host.policy().OnFlowStart(host.view(), flow_);
   GetReady();
@@ -86,16 +87,17 @@ void RoceSender::SetBandwidthDelay() {
 
 // --- Sending ---
 
-bool RoceSender::HasWork() {
-  if (IsSelective() && repair_.HasLost(una_)) return true;
-  return nxt_ < packets_ && nxt_ - una_ < window_;
+void RoceSender::GetReady() {
+  if (in_round_) return;
+  GetInRound();
+  if (in_round_) host_->Ready(slot_);
 }
 
-void RoceSender::GetReady() {
-  if (in_round_ || !HasWork()) return;
-  if (host_->now() < next_avail_) return Set(pace_, FlowTimer::kPace, next_avail_);
-  in_round_ = true;
-  host_->Ready(slot_);
+// The flow takes part in the round if it has work and the rate allows another packet.
+[[gnu::always_inline]] inline void RoceSender::GetInRound() {
+  if (!HasWork()) return;
+  in_round_ = next_avail_ <= host_->now();
+  if (!in_round_) Set(pace_, FlowTimer::kPace, next_avail_);
 }
 
 Transport::Pulled RoceSender::Pull(Packet& packet) {
@@ -109,8 +111,7 @@ Transport::Pulled RoceSender::Pull(Packet& packet) {
   shared_->control->OnSent(rate_, packet.bytes, host_->now());
   FollowControl();
   RestartTimer();
-  in_round_ = HasWork() && next_avail_ <= host_->now();
-  if (!in_round_) GetReady();
+  GetInRound();
   return {.sent = true, .more = in_round_};
 }
 
@@ -174,8 +175,10 @@ void RoceSender::OnAck(const Packet& ack) {
   if (IsDdp() && !is_nack) TakeMap(ack);
   const bool fresh = IsIrn() && is_nack && !is_trimmed && ack.nack.trigger >= una_ &&
                      repair_.OnArrived(ack.nack.trigger);
-  rtt_.Sample(rtt);
-  flow_.srtt = rtt_.srtt();
+  if (host_->has_policy()) {
+    rtt_.Sample(rtt);
+    flow_.srtt = rtt_.srtt();
+  }
   if (host_->Wants(HostPolicy::kAck)) {
     const int64_t sacked = fresh ? PayloadOf(ack.nack.trigger) : 0;
     host_->policy().OnAck(host_->view(), flow_, ack,
@@ -193,11 +196,10 @@ void RoceSender::OnAck(const Packet& ack) {
 
 // Returns the newly acknowledged payload.
 int64_t RoceSender::Advance(uint32_t una) {
-  int64_t acked = 0;
-  for (; una_ < una; ++una_) {
-    acked += PayloadOf(una_);
-    copies_.pop_front();
-  }
+  const uint32_t packets = una - una_;
+  const int64_t acked = (packets - 1) * int64_t{shared_->sizes.mss} + PayloadOf(una - 1);
+  copies_.pop_front(packets);
+  una_ = una;
   nxt_ = std::max(nxt_, una_);  // It may cover what was sent before going back.
   if (IsSelective()) repair_.AdvanceTo(una_);
   return acked;
@@ -285,16 +287,14 @@ double RoceSender::WindowAt(double share) const {
   return IsIrn() ? std::min(std::floor(bdp_packets_), std::ceil(bdp)) : std::ceil(bdp);
 }
 
-// Applies the decisions of the congestion control.
-void RoceSender::FollowControl() {
+void RoceSender::FollowRate() {
+  followed_rate_ = rate_.rate;
+  followed_window_ = rate_.window;
   const RoceSettings& settings = shared_->settings;
   const double limit = settings.window == RoceSettings::Window::kBdpVar
                            ? WindowAt(rate_.rate / rate_.line)
                            : whole_window_;
   window_ = static_cast<uint32_t>(std::clamp(std::min(limit, rate_.window), 1.0, kNoLimit));
-  if (rate_.deadline != control_timer_.deadline) {
-    Set(control_timer_, FlowTimer::kRate, rate_.deadline);
-  }
   if (settings.retime_on_rate_change && Rate() != paced_rate_ && next_avail_ > host_->now()) {
     Retime();
   }
@@ -338,8 +338,8 @@ bool RoceSender::ForgetOld() {
   return false;
 }
 
-void RoceSender::RestartTimer() {
-  if (IsDdp()) {
+[[gnu::always_inline]] inline void RoceSender::RestartTimer() {
+  if (IsDdp()) [[unlikely]] {
     const bool any = ForgetOld();
     return Set(rto_, FlowTimer::kRetransmit, any ? order_.front().at + shared_->ddp_rto : kNever);
   }

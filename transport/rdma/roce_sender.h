@@ -96,8 +96,12 @@ class RoceSender {
 
   void SetBandwidthDelay();
   void StartControl();
-  bool HasWork();
+  bool HasWork() {
+    if (nxt_ < packets_ && nxt_ - una_ < window_) return true;
+    return IsSelective() && repair_.HasLost(una_);
+  }
   void GetReady();
+  void GetInRound();
   void Build(uint32_t number, Packet& packet);
   void Pace(int64_t wire_bytes);
   Duration Gap() const;
@@ -115,7 +119,14 @@ class RoceSender {
   bool ForgetOld();
 
   double WindowAt(double share) const;
-  void FollowControl();
+  // Applies the decisions of the congestion control.
+  void FollowControl() {
+    if (rate_.rate != followed_rate_ || rate_.window != followed_window_) FollowRate();
+    if (rate_.deadline != control_timer_.deadline) {
+      Set(control_timer_, FlowTimer::kRate, rate_.deadline);
+    }
+  }
+  void FollowRate();
   void RestartTimer();
   Duration Rto() const;
   void Set(LazyTimer& timer, FlowTimer kind, Time deadline) {
@@ -142,6 +153,8 @@ class RoceSender {
   double paced_rate_ = 0;
   double limit_ = 0;  // Set by SetLimit; no limit at first.
   double nic_rate_ = 0;
+  double followed_rate_ = 0;    // The rate and window that FollowRate() last applied.
+  double followed_window_ = 0;
   RateState rate_;
   LazyTimer rto_;
   LazyTimer pace_;
