@@ -5,7 +5,15 @@
 namespace heddle {
 
 QueuedPort::QueuedPort(FifoPort& out, const QueueSettings& settings, Rng rng, uint32_t id)
-    : out_(&out), settings_(settings), rng_(rng), id_(id) {
+    : out_(&out),
+      has_deficits_(settings.scheduler == Scheduler::kDeficit),
+      settings_(settings),
+      rng_(rng),
+      id_(id) {
+  const Marking& marking = settings.marking;
+  const bool ignores_size = marking.at_dequeue && !marking.counts_departing;
+  never_marked_ =
+      static_cast<uint16_t>(std::min<int64_t>(ignores_size ? 0xffff : marking.above, 0xffff));
   for (size_t cls = settings.queues_control ? 0 : 1; cls < kClasses; ++cls) {
     if (cls != 0 && (settings.classes >> cls & 1) == 0) continue;
     index_of_[cls] = static_cast<uint8_t>(queues_.size());
@@ -53,6 +61,13 @@ int64_t QueuedPort::WaitingBytes(size_t cls) const {
   return bytes;
 }
 
+// Marks a packet of `size`, in the buffer's unit, that finds the port free, if it is to be marked.
+void QueuedPort::MarkAlone(Packet& slot, int64_t size) {
+  const Marking& marking = settings_.marking;
+  const int64_t length = marking.at_dequeue ? marking.LengthAtDequeue(0, size) : size;
+  if (marking.Marks(length, rng_)) out_->Mark(slot);
+}
+
 QueuedPort::Taken QueuedPort::TakeNewest(size_t cls, uint16_t path_part) {
   ClassQueue& queue = QueueOf(cls);
   Taken taken{.packet = queue.packets.back(), .telemetry = {}};
@@ -85,7 +100,7 @@ size_t QueuedPort::PickByDeficit(unsigned eligible) {
         return turn_;
       }
     }
-    turn_ = NextInTurn(eligible);
+    turn_ = static_cast<uint16_t>(NextInTurn(eligible));
     QueueOf(turn_).deficit += settings_.quantum[turn_];
   }
 }

@@ -24,6 +24,7 @@
 
 #include "core/check.h"
 #include "core/node.h"
+#include "core/prefetch.h"
 #include "core/random.h"
 #include "core/ring.h"
 #include "core/telemetry.h"
@@ -57,7 +58,7 @@ class alignas(64) QueuedPort {
   // The packet in transmission, or the last one transmitted.
   struct InService {
     Time end{-kNever.ps};
-    int64_t size = 0;  // In the buffer's unit.
+    uint16_t size = 0;  // In the buffer's unit.
     uint16_t bytes = 0;
     PortIndex in = 0;
     uint8_t cls = 0;
@@ -82,7 +83,7 @@ class alignas(64) QueuedPort {
   Packet& Serve(const Window& window);
 
   // Returns true if nothing waits and nothing is in transmission.
-  bool IsIdle(Time now) const { return waiting_ == 0 && out_->busy_until() <= now; }
+  bool IsIdle(Time now) const { return backlogged_ == 0 && out_->busy_until() <= now; }
 
   // Returns true if a packet of class `cls` that arrives now would leave at once. Then Pass() does
   // in one step what Enqueue() and Serve() do, without the queues and without telemetry. The caller
@@ -100,6 +101,8 @@ class alignas(64) QueuedPort {
     return paused_for_[cls] + ((paused_ >> cls & 1) != 0 ? now - paused_since_[cls] : Duration{0});
   }
   int64_t started(size_t cls) const { return started_[cls]; }
+  // Counts a packet of a class as started. Only eager ports do so, for the watchdog.
+  void CountStart(size_t cls) { ++started_[cls]; }
   unsigned backlogged() const { return backlogged_; }  // Classes with packets; bit mask.
 
   // Queue length in the buffer's unit, of one class and of all classes but 0. The packet in
@@ -163,6 +166,9 @@ class alignas(64) QueuedPort {
 
   FifoPort& out() { return *out_; }
   const FifoPort& out() const { return *out_; }
+
+  // Prefetches what Pass() touches, besides out().
+  void Prefetch() const { PrefetchLines<1>(this); }
   size_t memory_bytes() const;
 
  private:
@@ -192,23 +198,26 @@ class alignas(64) QueuedPort {
   const ClassQueue& QueueOf(size_t cls) const { return queues_[index_of_[cls]]; }
   size_t Pick();
   size_t PickByDeficit(unsigned eligible);
+  void MarkAlone(Packet& slot, int64_t size);
   size_t NextInTurn(unsigned eligible) const;
   void SendTelemetry(ClassQueue& queue, const Packet& sent, Time start);
 
-  // First cache line.
+  // First cache line: all that a packet touches that finds the port free.
   FifoPort* out_;
-  Time wants_since_;         // When the port last began to want to send, or started a packet.
+  Time wants_since_;  // When the port last began to want to send, or started a packet.
+  InService in_service_;
   unsigned backlogged_ = 0;  // Classes with packets; bit mask.
   unsigned paused_ = 0;      // Classes that must not be sent; bit mask.
-  size_t turn_ = 0;          // The class other than 0 that was served last.
+  uint16_t never_marked_;    // No packet up to this size is marked that finds the port free.
+  uint16_t turn_ = 0;        // The class other than 0 that was served last.
+  const bool has_deficits_;  // Scheduler::kDeficit.
   int64_t size_ = 0;         // The sum over all queues.
-  int64_t waiting_ = 0;
   int64_t waiting_wire_bytes_ = 0;
 
   // Second cache line.
+  int64_t waiting_ = 0;
   std::array<uint8_t, kClasses> index_of_ = {};  // Into queues_.
   std::vector<ClassQueue> queues_;
-  InService in_service_;
 
   const QueueSettings settings_;
   Rng rng_;
@@ -253,13 +262,14 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   const int64_t size = SizeIn(cls, packet);
   const uint16_t bytes = packet.bytes;
   const int64_t payload = FifoPort::PayloadOf(packet);
-  in_service_ = {
-      .size = size, .bytes = bytes, .in = InputOf(packet), .cls = static_cast<uint8_t>(cls)};
+  in_service_ = {.size = static_cast<uint16_t>(size),
+                 .bytes = bytes,
+                 .in = InputOf(packet),
+                 .cls = static_cast<uint8_t>(cls)};
   queue.size -= SizeOf(packet);
   waiting_wire_bytes_ -= out_->WireBytesOf(packet);
   slot = packet;
   queue.packets.pop_front();
-  ++started_[cls];
   size_ -= size;
   --waiting_;
   if (queue.packets.empty()) backlogged_ &= ~(1u << cls);
@@ -286,16 +296,15 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   slot = packet;
   slot.hops = hops;
   slot.taken = taken;
-  const Marking& marking = settings_.marking;
-  const int64_t length = marking.at_dequeue ? marking.LengthAtDequeue(0, size) : size;
-  if (marking.Marks(length, rng_)) out_->Mark(slot);
-  ++started_[cls];
-  if (settings_.scheduler == Scheduler::kDeficit) QueueOf(cls).deficit = 0;
-  turn_ = cls;
+  if (size > never_marked_) [[unlikely]]
+    MarkAlone(slot, size);
+  if (has_deficits_) [[unlikely]]
+    QueueOf(cls).deficit = 0;
+  turn_ = static_cast<uint16_t>(cls);
   wants_since_ = now;
   out_->Transmit(slot, bytes, payload, now, window);
   in_service_ = {.end = out_->busy_until(),
-                 .size = size,
+                 .size = static_cast<uint16_t>(size),
                  .bytes = bytes,
                  .in = in,
                  .cls = static_cast<uint8_t>(cls)};
@@ -309,7 +318,7 @@ inline size_t QueuedPort::Pick() {
     case Scheduler::kStrict:
       return static_cast<size_t>(std::countr_zero(eligible));
     case Scheduler::kRoundRobin:
-      return turn_ = NextInTurn(eligible);
+      return turn_ = static_cast<uint16_t>(NextInTurn(eligible));
     case Scheduler::kDeficit:
       return PickByDeficit(eligible);
   }

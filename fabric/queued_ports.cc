@@ -216,6 +216,7 @@ QueuedPorts::Started QueuedPorts::HandleEnd(Time other, const Window& window) {
 
 QueuedPorts::Started QueuedPorts::Start(PortIndex port, const Window& window) {
   Packet& packet = ports_[port].Serve(window);
+  ports_[port].CountStart(ports_[port].in_service().cls);
   ends_.Set(port, ports_[port].in_service().end);
   return {port, &packet};
 }

@@ -86,6 +86,9 @@ class QueuedPorts {
   Time Due() const { return eager_ ? NextEvent() : std::min(NextLate(), NextEffect()); }
   QueuedPort& operator[](PortIndex port) { return ports_[port]; }
   size_t size() const { return ports_.size(); }
+  void Prefetch() const {
+    for (const QueuedPort& port : ports_) port.Prefetch();
+  }
 
   // A packet that came in through port `in` and will leave through port `out`.
   struct Offer {
@@ -410,7 +413,10 @@ inline std::optional<DropReason> QueuedPorts::Refuse(const Packet& packet, PortI
   has_passed_ = offer.is_last && port.IsFree(cls, now) && NextEffect() > now;
   if (has_passed_) {
     accepted_ = &port.Pass(offer.packet, offer.path_part, offer.in, now, window);
-    if (eager_) ends_.Set(out, port.in_service().end);
+    if (eager_) {
+      port.CountStart(cls);
+      ends_.Set(out, port.in_service().end);
+    }
     return std::nullopt;
   }
   accepted_ = &port.Enqueue(offer.packet, offer.telemetry, offer.path_part, offer.in, now);

@@ -258,6 +258,7 @@ void Switch::ReturnToSender(const Packet& header, PortIndex in_port) {
 void Switch::PrefetchEnds() const {
   arrivals_.PrefetchHeads();
   for (const FifoPort& port : ports_) port.Prefetch();
+  if (queued_) queued_->Prefetch();
 }
 
 void Switch::PrefetchParts(Time end) {
