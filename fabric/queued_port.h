@@ -272,7 +272,10 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   queue.packets.pop_front();
   size_ -= size;
   --waiting_;
-  if (queue.packets.empty()) backlogged_ &= ~(1u << cls);
+  if (queue.packets.empty()) {
+    queue.packets.clear();
+    backlogged_ &= ~(1u << cls);
+  }
   if (MarksAt(true, cls, settings_.marking.LengthAtDequeue(queue.size, size))) out_->Mark(slot);
   // The packet counts as handed over when the port last had a choice. So the transmissions of a
   // busy period follow each other without a gap.

@@ -47,6 +47,7 @@ void RoceSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Ro
   const int64_t wire = shared.sizes.DataPacket(shared.sizes.mss) + shared.sizes.wire_overhead;
   rate_.packet_bits = static_cast<double>(wire * 8);
   paced_rate_ = rate_.line;
+  paced_bits_ = 0;
   StartControl();
   SetBandwidthDelay();
   followed_rate_ = std::numeric_limits<double>::quiet_NaN();
@@ -145,9 +146,13 @@ void RoceSender::Build(uint32_t number, Packet& packet) {
 // At the NIC's own rate the NIC spaces the packets; pacing would only add rounding.
 void RoceSender::Pace(int64_t wire_bytes) {
   paced_from_ = host_->now();
-  paced_bits_ = static_cast<double>(wire_bytes * 8);
-  paced_rate_ = Rate();
-  next_avail_ = paced_from_ + Gap();
+  const double bits = static_cast<double>(wire_bytes * 8);
+  if (bits != paced_bits_ || Rate() != paced_rate_) {
+    paced_bits_ = bits;
+    paced_rate_ = Rate();
+    gap_ = Gap();
+  }
+  next_avail_ = paced_from_ + gap_;
 }
 
 Duration RoceSender::Gap() const {
@@ -303,7 +308,8 @@ void RoceSender::FollowRate() {
 // The rate has changed, so the time of the next packet is computed anew.
 void RoceSender::Retime() {
   paced_rate_ = Rate();
-  next_avail_ = std::max(host_->now(), paced_from_ + Gap());
+  gap_ = Gap();
+  next_avail_ = std::max(host_->now(), paced_from_ + gap_);
 }
 
 // A limit takes effect at once, also one of 0 and its end.
