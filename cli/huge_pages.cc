@@ -13,12 +13,19 @@ namespace heddle {
 
 void AskForHugePages(char** argv) {
   constexpr const char* kSettings = "GLIBC_TUNABLES";
+  // Blocks below mmap_threshold come from malloc's heap, where they share huge pages. By default,
+  // larger blocks than 128 KB, such as the tables of a policy, are mapped apart, in small pages.
+  // trim_threshold is the free memory at the end of the heap that malloc keeps; by default, it
+  // grows with what is mapped apart.
+  constexpr const char* kHugePages =
+      "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=2097152:"
+      "glibc.malloc.trim_threshold=67108864";
   // A preloaded library may bring another malloc. Tools such as valgrind are preloaded too, and do
   // not follow the program when it starts itself anew.
   if (std::getenv(kSettings) != nullptr || std::getenv("LD_PRELOAD") != nullptr) return;
   // execv() gets the program's own path, because process lists would show /proc/self/exe as "exe".
   const std::filesystem::path program = ProgramPath();
-  if (program.empty() || setenv(kSettings, "glibc.malloc.hugetlb=1", /*overwrite=*/0) != 0) return;
+  if (program.empty() || setenv(kSettings, kHugePages, /*overwrite=*/0) != 0) return;
   execv(program.c_str(), argv);
   unsetenv(kSettings);
 }
