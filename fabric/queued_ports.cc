@@ -41,11 +41,12 @@ bool IsAlwaysEager(const Queueing& queueing, bool watched) {
 
 QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& ports,
                          uint64_t switch_id, bool watched)
-    : queueing_(queueing),
+    : outs_(ports.empty() ? nullptr : ports.front().out),
       always_eager_(IsAlwaysEager(queueing, watched)),
       eager_(always_eager_),
       expires_(queueing.pause.quanta != 0),
       repeats_on_arrival_(expires_ && queueing.pause.refresh == PauseSettings::Refresh::kArrivals),
+      queueing_(queueing),
       pausing_(ports.size(), 0),
       expiries_(expires_ ? ports.size() * kClasses : 0),
       down_at_(ports.size()),
@@ -54,6 +55,7 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
   for (size_t p = 0; p < ports.size(); ++p) {
     Rng rng = Rng::Stream(queueing.seed, "marks", switch_id << kPortShift | p);
     const uint32_t id = static_cast<uint32_t>(switch_id << kPortShift | p);
+    HEDDLE_CHECK(ports[p].out == outs_ + p, "port {} does not lie behind the one before it", p);
     ports_.emplace_back(*ports[p].out, ports[p].queues, rng, id);
     buffers_.push_back(ports[p].memory.buffer);
     shares.push_back(ports[p].memory);

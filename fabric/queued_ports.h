@@ -87,6 +87,7 @@ class QueuedPorts {
   QueuedPort& operator[](PortIndex port) { return ports_[port]; }
   size_t size() const { return ports_.size(); }
   void Prefetch() const {
+    PrefetchLines<4>(this);
     for (const QueuedPort& port : ports_) port.Prefetch();
   }
 
@@ -103,7 +104,7 @@ class QueuedPorts {
 
   // Returns true if a class-0 packet goes to SendControl(), at once, and not to Accept().
   [[gnu::always_inline]] bool SendsControlAtOnce(PortIndex out, Time now, const Window& window) {
-    if (ports_[out].IsIdle(now)) [[likely]]
+    if (IsIdle(out, now)) [[likely]]
       return true;
     CatchUp(out, now, window);
     return ports_[out].SendsControlAtOnce(now);
@@ -124,7 +125,7 @@ class QueuedPorts {
 
   // Sends a packet of class 0, which goes before all others. Returns false if the link is down.
   [[gnu::always_inline]] bool SendControl(const Offer& offer, Time now, const Window& window) {
-    FifoPort& port = ports_[offer.out].out();
+    FifoPort& port = outs_[offer.out];
     if (!port.Send(offer.packet, offer.path_part, now, window)) return false;
     if (offer.telemetry != nullptr) port.wire().Extra(port.wire().pushed() - 1) = *offer.telemetry;
     return true;
@@ -249,6 +250,10 @@ class QueuedPorts {
     Duration paused{0};  // Its total pause time at the last poll.
     int64_t started = 0;
   };
+  // Returns true if nothing waits at a port and nothing is in transmission.
+  bool IsIdle(PortIndex port, Time now) const {
+    return ports_[port].backlogged() == 0 && outs_[port].busy_until() <= now;
+  }
   bool Passes(const Offer& offer, Time now);
   std::optional<DropReason> Charge(const Packet& packet, PortIndex in, PortIndex out, Time now,
                                    const Window& window);
@@ -301,25 +306,29 @@ class QueuedPorts {
   void Apply(PortIndex port, uint8_t classes, bool stop, Time now, const Window& window);
   void NoteBacklog(PortIndex port, Time now);
 
-  const Queueing queueing_;
+  // What every packet touches lies together. What says `late` is used by late ports alone.
+  std::vector<QueuedPort> ports_;
+  FifoPort* outs_;           // Of all ports, which lie side by side.
+  int64_t in_memory_ = 0;    // Late: their bytes in the shared buffer, or more.
+  int64_t safe_bytes_ = 0;   // Late: while these are at most so many, the ports stay late.
+  Time next_late_ = kNever;  // See NextLate().
+  Packet* accepted_ = nullptr;
+  std::unique_ptr<SharedMemory> memory_;
+  bool has_passed_ = false;
   bool always_eager_;
   bool eager_;
   const bool expires_;  // Pauses expire.
   const bool repeats_on_arrival_;
-  std::vector<QueuedPort> ports_;
-  std::vector<int64_t> buffers_;  // The buffers of ports that share nothing.
-  std::unique_ptr<SharedMemory> memory_;
-  std::unique_ptr<Trimming> trimming_;
-  Packet* accepted_ = nullptr;
-  bool has_passed_ = false;
+  std::vector<uint64_t> backlogged_;  // Late: those that may have something waiting, bit by bit.
+  Timers effects_;                    // Key: number, port, classes and kind of effect.
+  std::vector<uint8_t> given_up_;     // By port: classes that the watchdog has given up.
+  std::function<void(const Started&, Time)> shown_;
 
-  // Late ports alone use these.
-  std::vector<uint64_t> backlogged_;  // Those that may have something waiting, bit by bit.
-  int64_t in_memory_ = 0;             // Their bytes in the shared buffer, or more.
-  int64_t safe_bytes_ = 0;            // While these are at most so many, the ports stay late.
-  Time next_late_ = kNever;
-  PortIndex first_late_ = 0;  // The port found by FindFirst(), and when another one is due.
+  PortIndex first_late_ = 0;  // Late: the port found by FindFirst(), and when another one is due.
   Time second_late_ = kNever;
+  const Queueing queueing_;
+  std::vector<int64_t> buffers_;  // The buffers of ports that share nothing.
+  std::unique_ptr<Trimming> trimming_;
 
   // By port: when its transmission ends, and when it chooses its next packet. A port waits for one
   // of the two at most. It chooses when nothing else is due at that instant, or after packets of
@@ -328,7 +337,6 @@ class QueuedPorts {
   Tournament choices_;
 
   std::vector<uint8_t> pausing_;  // By input: the classes whose sender has been told to stop.
-  Timers effects_;                // Key: number, port, classes and kind of effect.
   uint32_t effects_set_ = 0;
   // By port, then class, if pauses expire: until when the class is paused, and when the switch
   // sends the next pause frame to the sender at this input.
@@ -339,11 +347,9 @@ class QueuedPorts {
   std::vector<Expiry> expiries_;
   std::vector<Time> down_at_;  // When the link of a port last failed; earlier pauses are void.
   std::vector<PauseMeter> meters_;
-  std::vector<Watch> watches_;     // By port, then class; empty without a watchdog.
-  std::vector<uint8_t> given_up_;  // By port: classes that the watchdog has given up.
+  std::vector<Watch> watches_;  // By port, then class; empty without a watchdog.
   int64_t storms_ = 0;
   std::function<void(const Packet&)> lost_;
-  std::function<void(const Started&, Time)> shown_;
   std::unique_ptr<PauseLog> pause_log_;  // Null unless LogPauses() was called.
   int64_t frames_sent_ = 0;
 };
@@ -351,12 +357,13 @@ class QueuedPorts {
 // Returns true if the port is late and may send the packet at once, as most packets find it. Takes
 // room for the packet then. Neither the watchdog nor a queue needs a look.
 [[gnu::always_inline]] inline bool QueuedPorts::Passes(const Offer& offer, Time now) {
-  const QueuedPort& port = ports_[offer.out];
+  const FifoPort& out = outs_[offer.out];
   const Packet& packet = offer.packet;
-  if (!offer.is_last || !port.IsFree(packet.priority, now) || port.out().is_down()) return false;
-  if (eager_ || NextEffect() <= now) [[unlikely]]
+  if (!offer.is_last || !IsIdle(offer.out, now)) return false;
+  if (eager_ || NextEffect() <= now || out.is_down() ||
+      (ports_[offer.out].paused() >> packet.priority & 1) != 0) [[unlikely]]
     return false;
-  if (!memory_) return port.SizeOf(packet) <= buffers_[offer.out];
+  if (!memory_) return out.SizeOf(packet) <= buffers_[offer.out];
   if (in_memory_ + packet.bytes > safe_bytes_) [[unlikely]]
     return false;
   in_memory_ += packet.bytes;

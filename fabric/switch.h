@@ -44,7 +44,8 @@ struct RoutingTable {
     uint16_t first;
     uint16_t step;  // 0: all members share one set. 1: the group is attached, each has its own set.
   };
-  std::shared_ptr<const std::vector<HostGroup>> groups;  // By host.
+  std::shared_ptr<const std::vector<HostGroup>> groups;  // By host. Set by SetGroups().
+  const HostGroup* group_of_host = nullptr;              // The elements of `groups`.
   std::vector<GroupSets> sets_of_group;
   std::vector<Set> sets;
   std::vector<PortIndex> ports;
@@ -52,11 +53,16 @@ struct RoutingTable {
   uint32_t path_divisor = 1;       // A path id's digit here is (id / path_divisor) % uplinks.
   uint32_t version = 1;
 
+  void SetGroups(std::shared_ptr<const std::vector<HostGroup>> groups_by_host) {
+    groups = std::move(groups_by_host);
+    group_of_host = groups->data();
+  }
+
   // Makes each host a group of its own; host h has set sets_of_hosts[h].
   void SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts);
 
   uint32_t SetOf(HostId host) const {
-    const HostGroup at = (*groups)[host];
+    const HostGroup at = group_of_host[host];
     const GroupSets of_group = sets_of_group[at.group];
     return uint32_t{of_group.first} + uint32_t{at.member} * of_group.step;
   }

@@ -45,7 +45,7 @@ void RoutingTable::SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts) {
     alone.push_back({static_cast<uint16_t>(alone.size()), 0});
     sets_of_group.push_back({set, 0});
   }
-  groups = std::make_shared<const std::vector<HostGroup>>(std::move(alone));
+  SetGroups(std::make_shared<const std::vector<HostGroup>>(std::move(alone)));
 }
 
 void Switch::SetRoutes(RoutingTable routes) {

@@ -270,7 +270,7 @@ RoutingTable Routing::MakeTable(SwitchId s) const {
   RoutingTable table;
   table.uplinks = uplinks_[s];
   table.path_divisor = PathDivisor(graph_.switches[s].tier);
-  table.groups = groups_;
+  table.SetGroups(groups_);
   SetsOfPorts sets(table);
   const std::vector<SwitchLink>& links = switch_links_[s];
   const size_t words = WordsFor(links.size());
