@@ -263,7 +263,7 @@ void Switch::PrefetchEnds() const {
 
 void Switch::PrefetchParts(Time end) {
   arrivals_.Prefetch(end);
-  if (!ecmp_salt_) return;
+  if (!runs_alone_) return;
   PrefetchElements(routes_.sets_of_group);
   PrefetchElements(ecmp_routes_.sets);
   PrefetchElements(ecmp_routes_.hops);
@@ -278,11 +278,11 @@ template <bool kHasChoice>
   return ecmp_routes_.hops[set.first + chosen];
 }
 
-// Run() for ECMP at FIFO ports, without a branch on whether a packet has a choice: that branch
+// Run() at FIFO ports for a switch that runs alone, without a branch on whether a packet has a choice: that branch
 // would be mispredicted.
 template <bool kHasChoice>
 void Switch::RunEcmp(const Window& window) {
-  const uint64_t salt = *ecmp_salt_;
+  const uint64_t salt = ecmp_salt_.value_or(0);
   int64_t asked = 0;
   arrivals_.TakeBefore(
       window.end, [&](const Packet& packet, PortIndex in_port,
@@ -307,7 +307,7 @@ void Switch::RunEcmp(const Window& window) {
 // The same for late ports.
 template <bool kHasChoice>
 void Switch::RunEcmpLate(const Window& window) {
-  const uint64_t salt = *ecmp_salt_;
+  const uint64_t salt = ecmp_salt_.value_or(0);
   RunLateBy(window, [&](const Packet& packet, PortIndex in) __attribute__((always_inline)) {
     const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
     const bool is_special = packet.kind == PacketKind::kPause || packet.hops >= kMaxHops;
@@ -389,13 +389,14 @@ void Switch::RunOther() {
 
 void Switch::Run(const Window& window) {
   window_ = &window;
+  const bool alone = runs_alone_ && timers_.Next() == kNever;
   if (queued_) {
     if (queued_->eager()) return RunEager(window);
     if (shows_in_order_) return RunWatched(window);
-    if (!ecmp_salt_) return RunLate(window);
+    if (!alone) return RunLate(window);
     return ecmp_routes_.has_choice ? RunEcmpLate<true>(window) : RunEcmpLate<false>(window);
   }
-  if (ecmp_salt_) return ecmp_routes_.has_choice ? RunEcmp<true>(window) : RunEcmp<false>(window);
+  if (alone) return ecmp_routes_.has_choice ? RunEcmp<true>(window) : RunEcmp<false>(window);
   for (;;) {
     const Time arrival = arrivals_.Next();
     const Time timer = timers_.Next();

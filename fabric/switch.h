@@ -156,6 +156,7 @@ class Switch final : public Node {
  private:
   friend class SwitchView;
 
+  void FindShortcuts();
   void RunLate(const Window& window);
   void RunWatched(const Window& window);
   void RunEager(const Window& window);
@@ -207,7 +208,7 @@ class Switch final : public Node {
   const Candidates& CandidatesTo(HostId host) const { return candidates_[routes_.SetOf(host)]; }
 
   Time now_;
-  std::optional<uint64_t> ecmp_salt_;  // Set if ECMP's own loops run, see Attach().
+  std::optional<uint64_t> ecmp_salt_;  // Of a policy that is ECMP, see SwitchPolicy.
   int64_t asked_ = 0;                  // Placed in a cache line that every packet touches.
   const Window* window_ = nullptr;
   Arrivals::Taken arrived_;  // The arrival being handled.
@@ -220,7 +221,10 @@ class Switch final : public Node {
   Timers timers_;
   SwitchPolicyPtr policy_;
   uint32_t hooks_;
-  bool plain_;             // FIFO ports, and a policy without kTransmit, kEnqueue and kDropped.
+  bool plain_ = false;     // FIFO ports, and a policy without kTransmit, kEnqueue and kDropped.
+  // The switch chooses all next hops itself, and no hook, telemetry or trimming needs the packets:
+  // its policy is ECMP, or is not asked about any packet with the present routes.
+  bool runs_alone_ = false;
   bool shows_in_order_;    // The policy has kTransmit, and its watches_by_port() is false.
   bool may_pass_ = false;  // Queued ports without telemetry, and no hook needs packets in queues.
   uint8_t control_class_ = 0;

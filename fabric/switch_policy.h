@@ -229,6 +229,10 @@ class SwitchPolicy {
   // does not call them.
   virtual uint32_t unused_hooks() const { return 0; }
 
+  // Hooks that have nothing to do at this switch, as the policy knows after Attach(): for example
+  // those that serve leaves alone. The switch does not call them. kTransmit cannot be among them.
+  virtual uint32_t idle_hooks() const { return 0; }
+
   // A policy that has no hooks, sets no timers and always chooses the port of EcmpPort() returns
   // its salt. The switch then chooses this port itself, without a call for each packet.
   virtual std::optional<uint64_t> ecmp_salt() const { return std::nullopt; }

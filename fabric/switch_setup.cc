@@ -12,11 +12,11 @@ Switch::Switch(SwitchId id, int tier, size_t ports, SwitchPolicyPtr policy)
     : ports_(ports),
       policy_(std::move(policy)),
       hooks_(policy_.hooks()),
-      plain_((hooks_ &
-              (SwitchPolicy::kTransmit | SwitchPolicy::kEnqueue | SwitchPolicy::kDropped)) == 0),
       shows_in_order_((hooks_ & SwitchPolicy::kTransmit) != 0 && !policy_->watches_by_port()),
       id_(id),
-      tier_(tier) {}
+      tier_(tier) {
+  FindShortcuts();
+}
 
 FifoPort& Switch::AddPort(const PortSettings& settings, bool faces_host) {
   faces_host_.push_back(faces_host);
@@ -35,8 +35,7 @@ void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::
   queued_->SetLost([this](const Packet& packet) { Discard(packet, DropReason::kWatchdog); });
   telemetry_ = !ports.empty() && ports.front().queues.telemetry;
   trims_ = queued_->trims();
-  may_pass_ = !telemetry_ && (plain_ || (!trims_ && policy_->enqueue_only_stamps()));
-  plain_ = false;
+  FindShortcuts();
 }
 
 void RoutingTable::SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts) {
@@ -71,13 +70,30 @@ void Switch::SetRoutes(RoutingTable routes) {
     if (candidates_[i].are_links_of_host) count = 0;
     ecmp_routes_.has_choice = ecmp_routes_.has_choice || count > 1;
   }
+  FindShortcuts();
 }
 
-// Plain ECMP has loops of its own, unless hooks, telemetry or trimming need the packets.
 void Switch::Attach() {
   policy_->Attach(view_);
-  const bool is_plain = plain_ || (may_pass_ && !trims_);
-  if (is_plain && hooks_ == 0 && timers_.Next() == kNever) ecmp_salt_ = policy_->ecmp_salt();
+  const uint32_t idle = policy_->idle_hooks();
+  HEDDLE_CHECK((idle & SwitchPolicy::kTransmit) == 0, "kTransmit is among a policy's idle_hooks()");
+  hooks_ &= ~idle;
+  if (hooks_ == 0 && timers_.Next() == kNever) ecmp_salt_ = policy_->ecmp_salt();
+  FindShortcuts();
+}
+
+// Finds out which steps this switch can leave out for every packet.
+void Switch::FindShortcuts() {
+  constexpr uint32_t kSees =
+      SwitchPolicy::kTransmit | SwitchPolicy::kEnqueue | SwitchPolicy::kDropped;
+  const bool sees = (hooks_ & kSees) != 0;
+  plain_ = !queued_ && !sees;
+  may_pass_ = queued_ && !telemetry_ && (!sees || (!trims_ && policy_->enqueue_only_stamps()));
+  const bool asks = std::ranges::any_of(candidates_, [&](const Candidates& candidates) {
+    return SwitchPolicy::AsksAbout(hooks_, candidates);
+  });
+  const bool decides_alone = ecmp_salt_ || (!sees && !asks);
+  runs_alone_ = decides_alone && (plain_ || (may_pass_ && !trims_));
 }
 
 // --- Between windows ---

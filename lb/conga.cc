@@ -57,6 +57,10 @@ class Conga final : public SwitchPolicy {
         flowlets_(SlotsOf(settings)) {}
 
   Packets asked_about() const override { return Packets::kEvery; }
+  uint32_t idle_hooks() const override {
+    if (is_leaf_) return 0;
+    return kPrefetch | kEnqueue | (settings_.mode == Mode::kPath ? 0 : uint32_t{kEveryPacket});
+  }
   bool enqueue_only_stamps() const override { return true; }
   bool watches_by_port() const override { return true; }
 

@@ -74,6 +74,7 @@ class ConWeave final : public SwitchPolicy {
         holds_(rules.queues, rules.queue_packets) {}
 
   Packets asked_about() const override { return Packets::kEvery; }
+  uint32_t idle_hooks() const override { return is_leaf_ ? 0 : kEveryPacket | kEnqueue; }
 
   void Attach(SwitchView& view) override {
     is_leaf_ = view.tier() == 0 && !view.Uplinks().empty();
