@@ -186,6 +186,91 @@ TEST(SwitchTest, ShowsItsPolicyThePacketBehindTheOneItAsksAbout) {
   EXPECT_GT(foreseen, 600);  // Some 1200 packets come; links of 5 us hold more than one.
 }
 
+// --- Switches whose policy has nothing to do ---
+
+// Sends packets with a choice to the candidates in turn, and counts its calls by tier.
+class InTurn final : public SwitchPolicy {
+ public:
+  struct Calls {
+    std::map<int, int64_t> packets = {};
+    std::map<int, int64_t> enqueued = {};
+  };
+  InTurn(Calls& calls, Packets asked_about, uint32_t unused, uint32_t idle)
+      : calls_(calls), asked_about_(asked_about), unused_(unused), idle_(idle) {}
+  Packets asked_about() const override { return asked_about_; }
+  uint32_t unused_hooks() const override { return unused_; }
+  uint32_t idle_hooks() const override { return tier_ == 0 ? 0 : idle_; }
+  void Attach(SwitchView& view) override { tier_ = view.tier(); }
+  Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {
+    ++calls_.packets[tier_];
+    if (c.ports.size() == 1) return Decision::Forward(c.ports.front());
+    return Decision::Forward(c.ports[turn_++ % c.ports.size()]);
+  }
+  void OnEnqueue(SwitchView&, Packet&, PortIndex) override { ++calls_.enqueued[tier_]; }
+  size_t StateBytes() const override { return 0; }
+
+ private:
+  Calls& calls_;
+  const Packets asked_about_;
+  const uint32_t unused_;
+  const uint32_t idle_;
+  int tier_ = 0;
+  size_t turn_ = 0;
+};
+
+// Runs flows between two leaves, over two spines, of which the first loses a link for a while.
+std::vector<Duration> FctsInTurn(InTurn::Calls& calls, const std::string& port,
+                                 SwitchPolicy::Packets asked_about, uint32_t unused,
+                                 uint32_t idle) {
+  Lab::Plan plan{.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 4}"),
+                 .transport = "{kind: rocev2, recovery: irn}",
+                 .port = port,
+                 .switch_policy = [&](SwitchId) {
+                   return std::make_unique<InTurn>(calls, asked_about, unused, idle);
+                 }};
+  uint32_t link = 0;
+  while (plan.graph.links[link].name != "leaf1-spine0") ++link;
+  plan.events = {
+      {.at = Time{} + 40_us, .link = link, .up = false, .rate = {}, .delay = {}},
+      {.at = Time{} + 90_us, .link = link, .up = true, .rate = {}, .delay = {}},
+  };
+  Lab lab(std::move(plan));
+  for (HostId h = 0; h < 4; ++h) lab.AddFlow(h, static_cast<HostId>(7 - h), 1'000'000);
+  for (HostId h = 0; h < 4; ++h) lab.AddFlow(static_cast<HostId>(4 + h), h, 300'000, Time{} + 5_us);
+  lab.Run();
+  EXPECT_TRUE(lab.finished());
+  std::vector<Duration> fcts;
+  for (const FlowRecord& record : lab.records()) fcts.push_back(FctRx(record));
+  return fcts;
+}
+
+// A spine never has a choice. It forwards alike whether it asks its policy about each packet, or
+// runs alone.
+TEST(SwitchTest, RunsAloneWhereItsPolicyHasNothingToDo) {
+  using Packets = SwitchPolicy::Packets;
+  constexpr uint32_t kEnqueue = SwitchPolicy::kEnqueue;
+  for (const std::string port :
+       {"{buffer: 60KB}", "{pfc: {classes: [3]}, memory: {model: dt, size: 1MB}}"}) {
+    SCOPED_TRACE(port);
+    InTurn::Calls every;
+    const std::vector<Duration> expected = FctsInTurn(every, port, Packets::kEvery, 0, 0);
+    EXPECT_GT(every.packets[1], 2'000);
+    EXPECT_GT(every.enqueued[1], 2'000);
+    InTurn::Calls choices;
+    EXPECT_EQ(FctsInTurn(choices, port, Packets::kWithChoice, kEnqueue, 0), expected);
+    EXPECT_GT(choices.packets[0], 2'000);
+    EXPECT_EQ(choices.packets[1], 0);
+    EXPECT_EQ(choices.enqueued[0], 0);
+    InTurn::Calls idle;
+    EXPECT_EQ(FctsInTurn(idle, port, Packets::kEvery, 0, SwitchPolicy::kEveryPacket | kEnqueue),
+              expected);
+    EXPECT_EQ(idle.packets[0], every.packets[0]);
+    EXPECT_EQ(idle.enqueued[0], every.enqueued[0]);
+    EXPECT_EQ(idle.packets[1], 0);
+    EXPECT_EQ(idle.enqueued[1], 0);
+  }
+}
+
 TEST(SwitchTest, TellsItsPolicyWhatItsPortsDrop) {
   struct Dropping final : SwitchPolicy {
     explicit Dropping(int64_t& count) : drops(count) {}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A policy that watches transmissions at queued ports is shown the same, late or eager.
+// A policy that watches transmissions at queued ports is shown the same, late or eager, and at each
+// port the same whether or not it needs an order over all ports.
 
 #include <gtest/gtest.h>
 
@@ -150,6 +151,95 @@ TEST(QueuedPortsTest, ShowTransmissionsInTheOrderOfTimeAndPort) {
       }
     }
   }
+}
+
+// --- Port by port ---
+
+// Notes transmissions by port and, for each arrival, how many the port of its output has shown.
+class CountingByPort final : public SwitchPolicy {
+ public:
+  struct Notes {
+    std::vector<std::vector<Watching::Start>> by_port =
+        std::vector<std::vector<Watching::Start>>(3);
+    std::vector<std::pair<Time, size_t>> shown;
+    bool operator==(const Notes&) const = default;
+  };
+  // The policy passes packets that find their port free only if it has no OnEnqueue().
+  CountingByPort(Notes& notes, bool by_port, bool passes)
+      : notes_(notes), by_port_(by_port), passes_(passes) {}
+  uint32_t unused_hooks() const override { return passes_ ? uint32_t{kEnqueue} : 0; }
+  bool enqueue_only_stamps() const override { return passes_; }
+  bool watches_by_port() const override { return by_port_; }
+  Packets asked_about() const override { return Packets::kEvery; }
+  Decision OnPacket(SwitchView& view, const Packet&, PortIndex, const Candidates& c) override {
+    const PortIndex port = c.ports.front();
+    view.ShowTransmissions(port);
+    notes_.shown.emplace_back(view.now(), notes_.by_port[port].size());
+    return Decision::Forward(port);
+  }
+  void OnEnqueue(SwitchView&, Packet&, PortIndex) override {}
+  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
+    notes_.by_port[port].push_back({view.now(), port, packet.arrival, packet.bytes});
+  }
+  size_t StateBytes() const override { return 0; }
+
+ private:
+  Notes& notes_;
+  const bool by_port_;
+  const bool passes_;
+};
+
+TEST(QueuedPortsTest, ShowEachPortsTransmissionsAlikeWithAndWithoutAnOrderOfPorts) {
+  for (const uint8_t classes : {uint8_t{0b1010}, uint8_t{0b1011}}) {
+    for (const bool shares_memory : {false, true}) {
+      for (const bool passes : {false, true}) {
+        for (const bool on_grid : {false, true}) {
+          const auto notes_of = [&](bool by_port) {
+            Rng rng = Rng::Stream(7, "test", 0);
+            SwitchPlan plan = PlanOf(classes);
+            if (shares_memory) {
+              plan.queueing.memory = {.model = MemorySettings::Model::kDynamic, .size = 8'000};
+            }
+            CountingByPort::Notes notes;
+            SwitchBench bench(plan, 1_us, std::make_unique<CountingByPort>(notes, by_port, passes));
+            bench.node().SetClasses(classes & 1 ? 0 : 1, 3);
+            bench.Run(RandomTrace(
+                {.ports = 3, .classes = classes, .on_grid = on_grid, .packets = 3'000}, rng));
+            return notes;
+          };
+          const CountingByPort::Notes notes = notes_of(true);
+          EXPECT_EQ(notes.shown.size(), 3'000u);
+          EXPECT_EQ(notes, notes_of(false));
+          for (const std::vector<Watching::Start>& port : notes.by_port) {
+            EXPECT_GT(port.size(), 300u);
+            EXPECT_TRUE(std::ranges::is_sorted(port, {}, &Watching::Start::at));
+          }
+        }
+      }
+    }
+  }
+}
+
+// A policy that sends from OnTransmit() needs the order that it has said it does not need.
+TEST(QueuedPortsDeathTest, StopTheProgramIfAPolicyThatWatchesByPortSends) {
+  class Sending final : public SwitchPolicy {
+   public:
+    bool watches_by_port() const override { return true; }
+    Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {
+      return Decision::Forward(c.ports.front());
+    }
+    void OnTransmit(SwitchView& view, Packet&, PortIndex port) override {
+      Packet own;
+      own.kind = PacketKind::kControl;
+      own.bytes = 700;
+      view.SendControl(own, port);
+    }
+    size_t StateBytes() const override { return 0; }
+  };
+  SwitchBench bench(PlanOf(0b1010), 1_us, std::make_unique<Sending>());
+  EXPECT_DEATH(
+      bench.Run({{Time{} + 5_us, 0, PacketOf(500, 1, 1)}, {Time{} + 5_us, 2, PacketOf(500, 1, 1)}}),
+      "its watches_by_port\\(\\) is true");
 }
 
 }  // namespace heddle::watched_ports_test
