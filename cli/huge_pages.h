@@ -9,9 +9,9 @@ namespace heddle {
 
 // Starts the program anew with settings that make glibc's malloc ask for huge pages. The settings
 // (glibc.malloc.hugetlb, since glibc 2.35, and others) are read from the environment only, which
-// child processes inherit. It has no effect where transparent huge pages are off. Does nothing, and returns, if
-// GLIBC_TUNABLES or LD_PRELOAD is set, or if the program can't be started. `argv` is that of
-// main().
+// child processes inherit. It has no effect where transparent huge pages are off. Does nothing, and
+// returns, if GLIBC_TUNABLES or LD_PRELOAD is set, or if the program can't be started. `argv` is
+// that of main().
 void AskForHugePages(char** argv);
 
 }  // namespace heddle

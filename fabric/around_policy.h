@@ -2,7 +2,9 @@
 // Base classes for policies that wrap the policy of any scheme and stand between it and its switch
 // or host. They forward every call that the scheme has a hook for. A derived class overrides the
 // calls that it handles itself, and calls the base class for those that the scheme shall see. The
-// hooks of the wrapper are those of the scheme and its own.
+// hooks of the wrapper are those of the scheme and its own. A wrapper does not pass on the scheme's
+// watches_by_port(), idle_hooks(), enqueue_only_stamps() and ecmp_salt(): the scheme is called in
+// the general way, with the same results.
 
 #pragma once
 

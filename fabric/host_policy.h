@@ -47,7 +47,7 @@ struct HostFlow {
   uint16_t lane = 0xffff;  // FlowSpec::lane
   int64_t size = 0;
   int64_t bytes_sent = 0;  // Payload, retransmissions included.
-  Duration srtt{0};        // 0: not measured yet.
+  Duration srtt{0};        // 0: not measured yet. RoCE measures it only at hosts with a policy.
   // During OnLoss(kTimeout): the entropy of the packet that timed out, if the transport knows it.
   std::optional<uint16_t> lost_entropy = {};
 

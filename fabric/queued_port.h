@@ -96,7 +96,8 @@ class alignas(64) QueuedPort {
   void SetPaused(uint8_t mask, bool paused, Time now);
   unsigned paused() const { return paused_; }
   Time paused_since(size_t cls) const { return paused_since_[cls]; }
-  // How long a class has been paused until `now`, and how many of its packets have been started.
+  // How long a class has been paused until `now`, and how many of its packets have been started
+  // while the port was eager, as those with a watchdog always are.
   Duration PausedFor(size_t cls, Time now) const {
     return paused_for_[cls] + ((paused_ >> cls & 1) != 0 ? now - paused_since_[cls] : Duration{0});
   }
@@ -202,13 +203,13 @@ class alignas(64) QueuedPort {
   size_t NextInTurn(unsigned eligible) const;
   void SendTelemetry(ClassQueue& queue, const Packet& sent, Time start);
 
-  // First cache line: all that a packet touches that finds the port free.
+  // First cache line: what a packet touches if it finds the port free.
   FifoPort* out_;
   Time wants_since_;  // When the port last began to want to send, or started a packet.
   InService in_service_;
   unsigned backlogged_ = 0;  // Classes with packets; bit mask.
   unsigned paused_ = 0;      // Classes that must not be sent; bit mask.
-  uint16_t never_marked_;    // No packet up to this size is marked that finds the port free.
+  uint16_t never_marked_;    // A packet up to this size is not marked if it finds the port free.
   uint16_t turn_ = 0;        // The class other than 0 that was served last.
   const bool has_deficits_;  // Scheduler::kDeficit.
   int64_t size_ = 0;         // The sum over all queues.
@@ -222,7 +223,7 @@ class alignas(64) QueuedPort {
   const QueueSettings settings_;
   Rng rng_;
   const uint32_t id_;
-  std::array<int64_t, kClasses> started_ = {};  // Packets started since the run began.
+  std::array<int64_t, kClasses> started_ = {};  // Packets started while the port was eager.
   std::array<Time, kClasses> paused_since_ = {};
   std::array<Duration, kClasses> paused_for_ = {};  // Time in pauses that have ended.
 };

@@ -55,7 +55,8 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
   for (size_t p = 0; p < ports.size(); ++p) {
     Rng rng = Rng::Stream(queueing.seed, "marks", switch_id << kPortShift | p);
     const uint32_t id = static_cast<uint32_t>(switch_id << kPortShift | p);
-    HEDDLE_CHECK(ports[p].out == outs_ + p, "port {} does not lie behind the one before it", p);
+    HEDDLE_CHECK(ports[p].out == outs_ + p, "port {} does not follow the one before it in memory",
+                 p);
     ports_.emplace_back(*ports[p].out, ports[p].queues, rng, id);
     buffers_.push_back(ports[p].memory.buffer);
     shares.push_back(ports[p].memory);

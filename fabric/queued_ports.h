@@ -77,8 +77,8 @@ class QueuedPorts {
     SharedMemory::Port memory;
     TrimLimits trim = {};
   };
-  // If a policy watches transmissions, the ports are `watched`: late ones are then served by
-  // ServeFirst(), or SetShown() is called.
+  // If a policy watches transmissions, the ports are `watched`: late ones are then served in order
+  // of time by ServeFirst(), or by CatchUp(), which calls the function given to SetShown().
   QueuedPorts(const Queueing& queueing, const std::vector<Port>& ports, uint64_t switch_id,
               bool watched);
 
@@ -306,7 +306,7 @@ class QueuedPorts {
   void Apply(PortIndex port, uint8_t classes, bool stop, Time now, const Window& window);
   void NoteBacklog(PortIndex port, Time now);
 
-  // What every packet touches lies together. What says `late` is used by late ports alone.
+  // Members that every packet touches come first. Those marked `Late` are used by late ports alone.
   std::vector<QueuedPort> ports_;
   FifoPort* outs_;           // Of all ports, which lie side by side.
   int64_t in_memory_ = 0;    // Late: their bytes in the shared buffer, or more.
@@ -354,8 +354,8 @@ class QueuedPorts {
   int64_t frames_sent_ = 0;
 };
 
-// Returns true if the port is late and may send the packet at once, as most packets find it. Takes
-// room for the packet then. Neither the watchdog nor a queue needs a look.
+// Returns true if the port is late and free and has room for the packet, as is usual; then it has
+// counted the packet's bytes. The watchdog needs no check, as its ports are eager.
 [[gnu::always_inline]] inline bool QueuedPorts::Passes(const Offer& offer, Time now) {
   const FifoPort& out = outs_[offer.out];
   const Packet& packet = offer.packet;

@@ -120,14 +120,13 @@ inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived)
 [[gnu::always_inline]] inline void Switch::ForwardToQueue(const Packet& packet, PortIndex in_port,
                                                           PortIndex port, bool arrived) {
   const bool is_shown = shows_in_order_ && arrived && IsAlone();
-  const QueuedPorts::Offer offer{
-      .packet = packet,
-      .telemetry = TelemetryFor(packet, arrived),
-      .path_part = path_parts_[port],
-      .in = in_port,
-      .out = port,
-      .is_last = may_pass_ && arrived && packet.priority != 0 &&
-                 (shows_in_order_ ? is_shown : IsLast())};
+  const QueuedPorts::Offer offer{.packet = packet,
+                                 .telemetry = TelemetryFor(packet, arrived),
+                                 .path_part = path_parts_[port],
+                                 .in = in_port,
+                                 .out = port,
+                                 .is_last = may_pass_ && arrived && packet.priority != 0 &&
+                                            (shows_in_order_ ? is_shown : IsLast())};
   if (trims_) [[unlikely]]
     return ForwardOrTrim(offer);
   if (packet.priority == 0 && queued_->SendsControlAtOnce(port, now_, *window_)) {
@@ -165,7 +164,7 @@ inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived)
 }
 
 // A FIFO port has taken a packet, which will start to leave at `start`. The policy must not be
-// shown a transmission while it sends a packet, so `arrived` is false then.
+// shown this transmission while it sends the packet, so `arrived` is false then.
 void Switch::NoteSent(FifoPort& out, PortIndex port, Time start, bool arrived) {
   const uint64_t number = out.wire().pushed() - 1;
   if (hooks_ & SwitchPolicy::kEnqueue) policy_->OnEnqueue(view_, out.wire().At(number), port);
@@ -278,8 +277,8 @@ template <bool kHasChoice>
   return ecmp_routes_.hops[set.first + chosen];
 }
 
-// Run() at FIFO ports for a switch that runs alone, without a branch on whether a packet has a choice: that branch
-// would be mispredicted.
+// Run() at FIFO ports for a switch that runs alone, without a branch on whether a packet has a
+// choice: that branch would be mispredicted.
 template <bool kHasChoice>
 void Switch::RunEcmp(const Window& window) {
   const uint64_t salt = ecmp_salt_.value_or(0);
@@ -308,24 +307,26 @@ void Switch::RunEcmp(const Window& window) {
 template <bool kHasChoice>
 void Switch::RunEcmpLate(const Window& window) {
   const uint64_t salt = ecmp_salt_.value_or(0);
-  RunLateBy(window, [&](const Packet& packet, PortIndex in) __attribute__((always_inline)) {
-    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
-    const bool is_special = packet.kind == PacketKind::kPause || packet.hops >= kMaxHops;
-    if (is_special || set.count == 0) [[unlikely]] {
-      Handle(packet, in);
-      return true;
-    }
-    if (kHasChoice) asked_ += set.count > 1 ? 1 : 0;
-    return ForwardLate(packet, in, EcmpHop<kHasChoice>(packet, salt, set));
-  });
+  RunLateBy(
+      window, [&](const Packet& packet, PortIndex in) __attribute__((always_inline)) {
+        const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
+        const bool is_special = packet.kind == PacketKind::kPause || packet.hops >= kMaxHops;
+        if (is_special || set.count == 0) [[unlikely]] {
+          Handle(packet, in);
+          return true;
+        }
+        if (kHasChoice) asked_ += set.count > 1 ? 1 : 0;
+        return ForwardLate(packet, in, EcmpHop<kHasChoice>(packet, salt, set));
+      });
 }
 
 // Run() for late ports whose policy need not be shown transmissions in order.
 void Switch::RunLate(const Window& window) {
-  RunLateBy(window, [&](const Packet& packet, PortIndex in) __attribute__((always_inline)) {
-    HandleTaken({in, &packet});
-    return true;
-  });
+  RunLateBy(
+      window, [&](const Packet& packet, PortIndex in) __attribute__((always_inline)) {
+        HandleTaken({in, &packet});
+        return true;
+      });
 }
 
 // Runs a window of late ports. visit(packet, in_port) handles an arrival, and returns true if that
@@ -335,13 +336,13 @@ template <class Visit>
   QueuedPorts& queued = *queued_;
   while (!queued.eager()) {
     const Time other = NextOther();
-    arrivals_.TakeBefore(std::min(window.end, other + 1_ps),
-                         [&](const Packet& packet, PortIndex in, Time now)
-                             __attribute__((always_inline)) {
-                               now_ = now;
-                               if (!visit(packet, in)) return true;
-                               return !queued.eager() && NextOther() == other;
-                             });
+    arrivals_.TakeBefore(
+        std::min(window.end, other + 1_ps), [&](const Packet& packet, PortIndex in, Time now)
+                                                __attribute__((always_inline)) {
+                                                  now_ = now;
+                                                  if (!visit(packet, in)) return true;
+                                                  return !queued.eager() && NextOther() == other;
+                                                });
     const Time next = NextOther();
     if (queued.eager() || arrivals_.Next() <= std::min(next, window.end - 1_ps)) continue;
     if (next >= window.end) return queued.CatchUpAll(window.end, window);
@@ -351,7 +352,8 @@ template <class Visit>
   RunEager(window);
 }
 
-// When something other than an arrival is due that is an event while ports are late.
+// While ports are late: the time of the next event that is no arrival, which is a pause that takes
+// effect, a timer, or a transmission in `transmissions_`.
 [[gnu::always_inline]] inline Time Switch::NextOther() const {
   return std::min({queued_->NextEffect(), timers_.Next(), transmissions_.Next()});
 }
@@ -368,7 +370,7 @@ void Switch::RunOther() {
 }
 
 // Forwards an arrival to a late port. No hook, telemetry or trimming may need the packet. Returns
-// false if this cannot have made the ports eager.
+// true if this may have changed NextOther() or made the ports eager.
 [[gnu::always_inline]] inline bool Switch::ForwardLate(const Packet& packet, PortIndex in_port,
                                                        const EcmpRoutes::Hop& hop) {
   const bool is_data = packet.priority != 0;
@@ -384,7 +386,7 @@ void Switch::RunOther() {
   }
   if (const auto refused = queued_->Accept(offer, now_, *window_)) [[unlikely]]
     Discard(packet, *refused);
-  return !queued_->has_passed();
+  return queued_->eager() || !queued_->has_passed();
 }
 
 void Switch::Run(const Window& window) {
@@ -414,8 +416,8 @@ void Switch::Run(const Window& window) {
 }
 
 // Run() for late ports whose policy is shown transmissions in order. Handles the events of one
-// instant in the order of core/node.h. An event may make ports eager. A transmission that the policy
-// is shown may make it set a timer, which comes before later events.
+// instant in the order of core/node.h. An event may make ports eager. A transmission that the
+// policy is shown may make it set a timer, which comes before later events.
 void Switch::RunWatched(const Window& window) {
   QueuedPorts& queued = *queued_;
   for (;;) {

@@ -221,7 +221,7 @@ class Switch final : public Node {
   Timers timers_;
   SwitchPolicyPtr policy_;
   uint32_t hooks_;
-  bool plain_ = false;     // FIFO ports, and a policy without kTransmit, kEnqueue and kDropped.
+  bool plain_ = false;  // FIFO ports, and a policy without kTransmit, kEnqueue and kDropped.
   // The switch chooses all next hops itself, and no hook, telemetry or trimming needs the packets:
   // its policy is ECMP, or is not asked about any packet with the present routes.
   bool runs_alone_ = false;

@@ -112,8 +112,8 @@ class SwitchView {
   // The part of Unsent() that goes before a packet of class `priority` if lower classes go first.
   Bytes UnsentBefore(PortIndex port, uint8_t priority) const;
 
-  // For a policy whose watches_by_port() is true: calls OnTransmit() for the packets that have begun
-  // to leave through `port` before now, if that has not been done.
+  // For a policy whose watches_by_port() is true: calls OnTransmit() for the packets that have
+  // begun to leave through `port` before now, if that has not been done.
   void ShowTransmissions(PortIndex port);
 
   // The bytes of `packet` on the wire: its bytes as in buffers, preamble and inter-frame gap.
@@ -229,8 +229,8 @@ class SwitchPolicy {
   // does not call them.
   virtual uint32_t unused_hooks() const { return 0; }
 
-  // Hooks that have nothing to do at this switch, as the policy knows after Attach(): for example
-  // those that serve leaves alone. The switch does not call them. kTransmit cannot be among them.
+  // Hooks that do nothing at this switch: for example, those that only leaves need. The switch asks
+  // once, after Attach(), and does not call them from then on. kTransmit must not be among them.
   virtual uint32_t idle_hooks() const { return 0; }
 
   // A policy that has no hooks, sets no timers and always chooses the port of EcmpPort() returns
@@ -243,9 +243,10 @@ class SwitchPolicy {
   virtual bool enqueue_only_stamps() const { return false; }
 
   // Returns true if OnTransmit() reads and writes only the packet and the policy's state of this
-  // port, sends nothing and sets no timer, and if the policy calls view.ShowTransmissions() before it
-  // uses that state elsewhere. Then OnTransmit() is called port by port, in the order of
-  // transmission at each port, which costs less than an order over all ports.
+  // port, sends nothing and sets no timer, and if the policy calls view.ShowTransmissions() before
+  // it uses that state elsewhere. Then OnTransmit() is called port by port, in the order of
+  // transmission at each port, which costs less than an order over all ports. It may be called
+  // while the policy is in a call to the view. The switch asks once, before Attach().
   virtual bool watches_by_port() const { return false; }
 
   // Called before the first packet; the only hook that may allocate.
@@ -268,8 +269,8 @@ class SwitchPolicy {
 
   // The first bit of `packet` leaves through `port` at view.now(): for rate estimators and in-band
   // telemetry, which may rewrite its scheme header and CE mark. Calls come in the order of
-  // transmission, see also watches_by_port(). The policy may send packets and set timers here; a timer for view.now() fires
-  // before anything later.
+  // transmission, or port by port if watches_by_port() is true. Otherwise the policy may also send
+  // packets and set timers here; a timer for view.now() fires before anything later.
   virtual void OnTransmit(SwitchView& /*view*/, Packet& /*packet*/, PortIndex /*port*/) {}
 
   virtual void OnTimer(SwitchView& /*view*/, uint32_t /*id*/) {}

@@ -28,9 +28,8 @@ void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::
   queued_ =
       std::make_unique<QueuedPorts>(queueing, ports, id_, (hooks_ & SwitchPolicy::kTransmit) != 0);
   if ((hooks_ & SwitchPolicy::kTransmit) != 0 && !shows_in_order_) {
-    queued_->SetShown([this](const QueuedPorts::Started& started, Time start) {
-      ShowLate(started, start);
-    });
+    queued_->SetShown(
+        [this](const QueuedPorts::Started& started, Time start) { ShowLate(started, start); });
   }
   queued_->SetLost([this](const Packet& packet) { Discard(packet, DropReason::kWatchdog); });
   telemetry_ = !ports.empty() && ports.front().queues.telemetry;

@@ -27,8 +27,8 @@ namespace heddle {
 // ended.
 template <class Half>
 struct Halves {
-  FlowTable table;         // First, so that Host::PrefetchParts() reaches it.
-  std::vector<std::unique_ptr<Half>> slots;
+  FlowTable table;                           // First, so that Host::PrefetchParts() reaches it.
+  std::vector<std::unique_ptr<Half>> slots;  // By pointer: halves stay in place while it grows.
   std::vector<uint32_t> free;
 
   Half& operator[](uint32_t slot) { return *slots[slot]; }

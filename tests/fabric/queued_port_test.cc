@@ -754,6 +754,33 @@ TEST(QueuedPortsTest, BecomeEagerAndLateWithTheBytesInTheBuffer) {
 
 // Two packets of class 0 would leave until 12 us, and one of class 1 waits behind them. The link
 // fails at 10.5 us, loses all of them, and is up again at 10.6 us. What comes then leaves at once.
+// 8000 bytes are safe. Seven packets fill port 0, which is slow; then packets pass port 1, which is
+// fast and free. The second of these makes late ports eager, and leaves before the third comes.
+TEST(QueuedPortsTest, APacketThatMakesPortsEagerMayPassAtOnce) {
+  for (int shift = 0; shift < 10; ++shift) {  // In some of these all come within one window.
+    SCOPED_TRACE(shift);
+    std::vector<Time> arrivals[2];
+    for (const bool eager : {false, true}) {
+      SwitchPlan plan = EqualPorts(3, Port(100_Gbps), Queues(0b10, Scheduler::kStrict));
+      plan.ports[0].rate = 80_Mbps;
+      plan.queueing.memory = {.model = MemorySettings::Model::kDynamic, .size = 16'002};
+      plan.queueing.eager = eager;
+      const Time start = Time{} + 2_us + 100_ns * shift;
+      std::vector<Offer> offers(7, {Time{} + 1_us, 2, PacketOf(1'000, 1, 0)});
+      for (const Duration at : {0_ns, 200_ns, 400_ns, 600_ns}) {
+        offers.push_back({start + at, 2, PacketOf(1'000, 1, 1)});
+      }
+      SwitchBench bench(plan);
+      bench.Run(offers);
+      for (const Packet& packet : bench.received(1)) arrivals[eager].push_back(packet.arrival);
+      EXPECT_EQ(arrivals[eager].size(), 4u);
+      EXPECT_EQ(bench.received(0).size(), 7u);
+      EXPECT_EQ(bench.node().queued()->BytesInMemory(kNever), 0);
+    }
+    EXPECT_EQ(arrivals[0], arrivals[1]);
+  }
+}
+
 TEST(QueuedPortsTest, AfterAFailureNothingWaitsForWhatWasLost) {
   for (const bool eager : {false, true}) {
     SwitchPlan plan =

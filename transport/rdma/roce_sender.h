@@ -151,10 +151,10 @@ class RoceSender {
   Time paced_from_;        // Time at which the last packet left.
   double paced_bits_ = 0;  // Its length on the wire.
   double paced_rate_ = 0;
-  Duration gap_{0};  // Gap() at that length and rate.
+  Duration gap_{0};   // Gap() at that length and rate.
   double limit_ = 0;  // Set by SetLimit; no limit at first.
   double nic_rate_ = 0;
-  double followed_rate_ = 0;    // The rate and window that FollowRate() last applied.
+  double followed_rate_ = 0;  // The rate and window that FollowRate() last applied.
   double followed_window_ = 0;
   RateState rate_;
   LazyTimer rto_;
