@@ -82,13 +82,12 @@ class alignas(64) QueuedPort {
   // Starts the packet that is due at NextService(), and returns the packet on the wire.
   Packet& Serve(const Window& window);
 
-  // Returns true if nothing waits and nothing is in transmission.
-  bool IsIdle(Time now) const { return backlogged_ == 0 && out_->busy_until() <= now; }
-
   // Returns true if a packet of class `cls` that arrives now would leave at once. Then Pass() does
   // in one step what Enqueue() and Serve() do, without the queues and without telemetry. The caller
   // must know that nothing else happens to the port at `now`.
-  bool IsFree(size_t cls, Time now) const { return IsIdle(now) && (paused_ >> cls & 1) == 0; }
+  bool IsFree(size_t cls, Time now) const {
+    return backlogged_ == 0 && (paused_ >> cls & 1) == 0 && out_->busy_until() <= now;
+  }
   Packet& Pass(const Packet& packet, uint16_t path_part, PortIndex in, Time now,
                const Window& window);
 
@@ -96,14 +95,10 @@ class alignas(64) QueuedPort {
   void SetPaused(uint8_t mask, bool paused, Time now);
   unsigned paused() const { return paused_; }
   Time paused_since(size_t cls) const { return paused_since_[cls]; }
-  // How long a class has been paused until `now`, and how many of its packets have been started
-  // while the port was eager, as those with a watchdog always are.
+  // How long a class has been paused until `now`.
   Duration PausedFor(size_t cls, Time now) const {
     return paused_for_[cls] + ((paused_ >> cls & 1) != 0 ? now - paused_since_[cls] : Duration{0});
   }
-  int64_t started(size_t cls) const { return started_[cls]; }
-  // Counts a packet of a class as started. Only eager ports do so, for the watchdog.
-  void CountStart(size_t cls) { ++started_[cls]; }
   unsigned backlogged() const { return backlogged_; }  // Classes with packets; bit mask.
 
   // Queue length in the buffer's unit, of one class and of all classes but 0. The packet in
@@ -223,7 +218,6 @@ class alignas(64) QueuedPort {
   const QueueSettings settings_;
   Rng rng_;
   const uint32_t id_;
-  std::array<int64_t, kClasses> started_ = {};  // Packets started while the port was eager.
   std::array<Time, kClasses> paused_since_ = {};
   std::array<Duration, kClasses> paused_for_ = {};  // Time in pauses that have ended.
 };

@@ -219,8 +219,7 @@ QueuedPorts::Started QueuedPorts::HandleEnd(Time other, const Window& window) {
 
 QueuedPorts::Started QueuedPorts::Start(PortIndex port, const Window& window) {
   Packet& packet = ports_[port].Serve(window);
-  ports_[port].CountStart(ports_[port].in_service().cls);
-  ends_.Set(port, ports_[port].in_service().end);
+  NoteStart(port);
   return {port, &packet};
 }
 
@@ -399,11 +398,11 @@ bool QueuedPorts::IsStuck(PortIndex port, size_t cls, Time now) {
   const QueuedPort& queued = ports_[port];
   Watch& watch = watches_[port * kClasses + cls];
   const Duration paused = queued.PausedFor(cls, now);
-  const bool stuck = queued.waiting(cls) > 0 && queued.started(cls) == watch.started &&
+  const bool stuck = queued.waiting(cls) > 0 && !watch.has_sent &&
                      100 * (paused - watch.paused) >= 99 * queueing_.watchdog.poll;
   watch.stuck = stuck ? watch.stuck + queueing_.watchdog.poll : Duration{0};
   watch.paused = paused;
-  watch.started = queued.started(cls);
+  watch.has_sent = false;
   if (watch.stuck < queueing_.watchdog.detect) return false;
   watch.stuck = Duration{0};
   return true;

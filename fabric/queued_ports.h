@@ -246,13 +246,18 @@ class QueuedPorts {
  private:
   // The watchdog's state of one class of one port.
   struct Watch {
-    Duration stuck{0};   // How long the class has been stuck, in whole polls.
-    Duration paused{0};  // Its total pause time at the last poll.
-    int64_t started = 0;
+    Duration stuck{0};      // How long the class has been stuck, in whole polls.
+    Duration paused{0};     // Its total pause time at the last poll.
+    bool has_sent = false;  // A packet of the class has begun to leave since then.
   };
   // Returns true if nothing waits at a port and nothing is in transmission.
   bool IsIdle(PortIndex port, Time now) const {
     return ports_[port].backlogged() == 0 && outs_[port].busy_until() <= now;
+  }
+  // Returns true if the packet offered would leave at once.
+  bool IsFree(const Offer& offer, Time now) const {
+    return offer.is_last && IsIdle(offer.out, now) && NextEffect() > now &&
+           (ports_[offer.out].paused() >> offer.packet.priority & 1) == 0;
   }
   bool Passes(const Offer& offer, Time now);
   std::optional<DropReason> Charge(const Packet& packet, PortIndex in, PortIndex out, Time now,
@@ -291,6 +296,12 @@ class QueuedPorts {
     }
   }
   Started Start(PortIndex port, const Window& window);
+  // An eager port has started a packet.
+  void NoteStart(PortIndex port) {
+    const QueuedPort::InService& sent = ports_[port].in_service();
+    ends_.Set(port, sent.end);
+    if (!watches_.empty()) watches_[port * kClasses + sent.cls].has_sent = true;
+  }
   void Release(PortIndex out, Time now, const Window& window);
   void PauseIfFull(PortIndex in, size_t cls, Time now, const Window& window) {
     if (!memory_->IsLossless(cls)) return;
@@ -359,9 +370,8 @@ class QueuedPorts {
 [[gnu::always_inline]] inline bool QueuedPorts::Passes(const Offer& offer, Time now) {
   const FifoPort& out = outs_[offer.out];
   const Packet& packet = offer.packet;
-  if (!offer.is_last || !IsIdle(offer.out, now)) return false;
-  if (eager_ || NextEffect() <= now || out.is_down() ||
-      (ports_[offer.out].paused() >> packet.priority & 1) != 0) [[unlikely]]
+  if (!IsFree(offer, now)) return false;
+  if (eager_ || out.is_down()) [[unlikely]]
     return false;
   if (!memory_) return out.SizeOf(packet) <= buffers_[offer.out];
   if (in_memory_ + packet.bytes > safe_bytes_) [[unlikely]]
@@ -417,13 +427,10 @@ inline std::optional<DropReason> QueuedPorts::Refuse(const Packet& packet, PortI
     return DropReason::kWatchdog;
   if (const auto refused = Charge(offer.packet, offer.in, out, now, window)) [[unlikely]]
     return refused;
-  has_passed_ = offer.is_last && port.IsFree(cls, now) && NextEffect() > now;
+  has_passed_ = IsFree(offer, now);
   if (has_passed_) {
     accepted_ = &port.Pass(offer.packet, offer.path_part, offer.in, now, window);
-    if (eager_) {
-      port.CountStart(cls);
-      ends_.Set(out, port.in_service().end);
-    }
+    if (eager_) NoteStart(out);
     return std::nullopt;
   }
   accepted_ = &port.Enqueue(offer.packet, offer.telemetry, offer.path_part, offer.in, now);

@@ -111,22 +111,23 @@ inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived)
   return !arrivals_.AnyUntil(now_) && timers_.Next() > now_;
 }
 
-// Returns true if nothing else happens at this instant, as far as is known now. Then a transmission
-// that starts now may be shown now, rather than in its turn.
+// Returns true if nothing else happens at this instant, as far as is known now, that comes before a
+// transmission that starts now. Then that may be shown now, rather than in its turn. Where the
+// policy needs no order over all ports, only arrivals and timers come before.
 [[gnu::always_inline]] inline bool Switch::IsAlone() const {
+  if (!shows_in_order_) return IsLast();
   return IsLast() && transmissions_.Next() > now_ && (!queued_ || queued_->Due() > now_);
 }
 
 [[gnu::always_inline]] inline void Switch::ForwardToQueue(const Packet& packet, PortIndex in_port,
                                                           PortIndex port, bool arrived) {
-  const bool is_shown = shows_in_order_ && arrived && IsAlone();
+  const bool is_alone = arrived && IsAlone();
   const QueuedPorts::Offer offer{.packet = packet,
                                  .telemetry = TelemetryFor(packet, arrived),
                                  .path_part = path_parts_[port],
                                  .in = in_port,
                                  .out = port,
-                                 .is_last = may_pass_ && arrived && packet.priority != 0 &&
-                                            (shows_in_order_ ? is_shown : IsLast())};
+                                 .is_last = may_pass_ && is_alone && packet.priority != 0};
   if (trims_) [[unlikely]]
     return ForwardOrTrim(offer);
   if (packet.priority == 0 && queued_->SendsControlAtOnce(port, now_, *window_)) {
@@ -146,7 +147,7 @@ inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived)
     return Show({port, &queued_->accepted()});
   }
   // If the hook has sent packets or set a timer, the transmissions of this instant need an order.
-  if (is_shown && control_sent_ - held_ == sent && timers_.Next() > now_) {
+  if (shows_in_order_ && is_alone && control_sent_ - held_ == sent && timers_.Next() > now_) {
     Show(queued_->StartAtOnce(port, now_, next_late, *window_));
   }
 }
@@ -169,7 +170,7 @@ void Switch::NoteSent(FifoPort& out, PortIndex port, Time start, bool arrived) {
   const uint64_t number = out.wire().pushed() - 1;
   if (hooks_ & SwitchPolicy::kEnqueue) policy_->OnEnqueue(view_, out.wire().At(number), port);
   if ((hooks_ & SwitchPolicy::kTransmit) == 0) return;
-  if (arrived && start == now_ && (shows_in_order_ ? IsAlone() : IsLast())) {
+  if (arrived && start == now_ && IsAlone()) {
     return policy_->OnTransmit(view_, out.wire().At(number), port);
   }
   transmissions_.Add({start, port, number});
@@ -422,18 +423,15 @@ void Switch::RunWatched(const Window& window) {
   QueuedPorts& queued = *queued_;
   for (;;) {
     const Time arrival = arrivals_.Next();
-    const Time effect = queued.NextEffect();
-    now_ = std::min({arrival, effect, timers_.Next(), window.end});
+    now_ = std::min({arrival, queued.NextEffect(), timers_.Next(), window.end});
     if (std::min(queued.NextLate(), transmissions_.Next()) < now_) {
       ShowNext(now_);
     } else if (now_ == window.end) {
       break;
     } else if (arrival == now_) {
       HandleArrival();
-    } else if (effect == now_) {
-      queued.HandleEffect(window);
     } else {
-      policy_->OnTimer(view_, static_cast<uint32_t>(timers_.Pop().key));
+      RunOther();
     }
     if (queued.eager()) [[unlikely]]
       return RunEager(window);

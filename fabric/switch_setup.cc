@@ -14,9 +14,7 @@ Switch::Switch(SwitchId id, int tier, size_t ports, SwitchPolicyPtr policy)
       hooks_(policy_.hooks()),
       shows_in_order_((hooks_ & SwitchPolicy::kTransmit) != 0 && !policy_->watches_by_port()),
       id_(id),
-      tier_(tier) {
-  FindShortcuts();
-}
+      tier_(tier) {}
 
 FifoPort& Switch::AddPort(const PortSettings& settings, bool faces_host) {
   faces_host_.push_back(faces_host);
@@ -34,7 +32,6 @@ void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::
   queued_->SetLost([this](const Packet& packet) { Discard(packet, DropReason::kWatchdog); });
   telemetry_ = !ports.empty() && ports.front().queues.telemetry;
   trims_ = queued_->trims();
-  FindShortcuts();
 }
 
 void RoutingTable::SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts) {
@@ -81,7 +78,8 @@ void Switch::Attach() {
   FindShortcuts();
 }
 
-// Finds out which steps this switch can leave out for every packet.
+// Finds out which steps this switch can leave out for every packet. Routes, hooks and queues
+// decide.
 void Switch::FindShortcuts() {
   constexpr uint32_t kSees =
       SwitchPolicy::kTransmit | SwitchPolicy::kEnqueue | SwitchPolicy::kDropped;

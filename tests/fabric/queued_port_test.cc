@@ -750,10 +750,6 @@ TEST(QueuedPortsTest, BecomeEagerAndLateWithTheBytesInTheBuffer) {
   EXPECT_EQ(run(8, 0, 1, {610_us, 690_us, 710_us}), (Bits{true, true, false}));
 }
 
-// --- Links that change ---
-
-// Two packets of class 0 would leave until 12 us, and one of class 1 waits behind them. The link
-// fails at 10.5 us, loses all of them, and is up again at 10.6 us. What comes then leaves at once.
 // 8000 bytes are safe. Seven packets fill port 0, which is slow; then packets pass port 1, which is
 // fast and free. The second of these makes late ports eager, and leaves before the third comes.
 TEST(QueuedPortsTest, APacketThatMakesPortsEagerMayPassAtOnce) {
@@ -781,6 +777,10 @@ TEST(QueuedPortsTest, APacketThatMakesPortsEagerMayPassAtOnce) {
   }
 }
 
+// --- Links that change ---
+
+// Two packets of class 0 would leave until 12 us, and one of class 1 waits behind them. The link
+// fails at 10.5 us, loses all of them, and is up again at 10.6 us. What comes then leaves at once.
 TEST(QueuedPortsTest, AfterAFailureNothingWaitsForWhatWasLost) {
   for (const bool eager : {false, true}) {
     SwitchPlan plan =

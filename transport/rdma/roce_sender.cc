@@ -48,6 +48,7 @@ void RoceSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Ro
   rate_.packet_bits = static_cast<double>(wire * 8);
   paced_rate_ = rate_.line;
   paced_bits_ = 0;
+  gap_ = Duration{0};
   StartControl();
   SetBandwidthDelay();
   followed_rate_ = std::numeric_limits<double>::quiet_NaN();
@@ -146,13 +147,17 @@ void RoceSender::Build(uint32_t number, Packet& packet) {
 // At the NIC's own rate the NIC spaces the packets; pacing would only add rounding.
 void RoceSender::Pace(int64_t wire_bytes) {
   paced_from_ = host_->now();
-  const double bits = static_cast<double>(wire_bytes * 8);
-  if (bits != paced_bits_ || Rate() != paced_rate_) {
-    paced_bits_ = bits;
-    paced_rate_ = Rate();
-    gap_ = Gap();
-  }
+  FindGap(static_cast<double>(wire_bytes * 8));
   next_avail_ = paced_from_ + gap_;
+}
+
+// Finds the gap behind a packet of `bits` at the present rate, with a division only if either has
+// changed.
+void RoceSender::FindGap(double bits) {
+  if (bits == paced_bits_ && Rate() == paced_rate_) return;
+  paced_bits_ = bits;
+  paced_rate_ = Rate();
+  gap_ = Gap();
 }
 
 Duration RoceSender::Gap() const {
@@ -307,8 +312,7 @@ void RoceSender::FollowRate() {
 
 // The rate has changed, so the time of the next packet is computed anew.
 void RoceSender::Retime() {
-  paced_rate_ = Rate();
-  gap_ = Gap();
+  FindGap(paced_bits_);
   next_avail_ = std::max(host_->now(), paced_from_ + gap_);
 }
 

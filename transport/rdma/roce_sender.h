@@ -104,6 +104,7 @@ class RoceSender {
   void GetInRound();
   void Build(uint32_t number, Packet& packet);
   void Pace(int64_t wire_bytes);
+  void FindGap(double bits);
   Duration Gap() const;
   double Rate() const { return std::min(rate_.rate, limit_); }
   void Retime();
