@@ -206,39 +206,42 @@ void Engine::BalanceSide(size_t side) {
   }
   sharing.busiest = differs && !moved ? heavy->get() : nullptr;
   for (const std::unique_ptr<Shard>& shard : shards_) shard->busy_[side] = {};
+  if (sharing.busiest != nullptr) return;
+  for (const std::unique_ptr<Group>& group : groups_) {
+    if (group->side == side) group->sampled = {};
+  }
 }
 
 // Moves groups whose work is about half the difference, first those that have more wires to `light`
-// than to `heavy`. Visits measure the work of a group. Returns true if any has moved.
+// than to `heavy`. Returns true if any has moved.
 bool Engine::Relieve(Shard& heavy, Shard& light, size_t side) {
+  using Seconds = std::chrono::duration<double>;
   struct Candidate {
     int64_t crossing;  // How many more wires would cross from thread to thread.
     uint32_t group;
-    int64_t visits;
+    Seconds work;
   };
   std::vector<Candidate> candidates;
-  int64_t visits = 0;
+  Seconds all{0};  // Sampled on `heavy`.
   for (uint32_t g = 0; g < groups_.size(); ++g) {
-    Group& group = *groups_[g];
-    if (group.nodes.empty() || group.side != side) continue;
-    const int64_t its = std::exchange(group.visits, 0);
-    if (its == 0 || shard_of_group_[g] != &heavy) continue;
-    visits += its;
-    if (MayMove(g)) candidates.push_back({CrossingIfMoved(g, heavy, light), g, its});
+    const Group& group = *groups_[g];
+    if (group.side != side || shard_of_group_[g] != &heavy) continue;
+    const Seconds work = group.sampled;
+    if (work == Seconds{0}) continue;
+    all += work;
+    if (MayMove(g)) candidates.push_back({CrossingIfMoved(g, heavy, light), g, work});
   }
   std::ranges::sort(candidates, {},
                     [](const Candidate& c) { return std::tie(c.crossing, c.group); });
-  using Seconds = std::chrono::duration<double>;
-  double left = Seconds(heavy.busy_[side] - light.busy_[side]) / Seconds(heavy.busy_[side]) / 2 *
-                static_cast<double>(visits);
+  const Seconds busy = heavy.busy_[side];
+  Seconds left = (busy - Seconds(light.busy_[side])) / 2 / busy * all;
   bool moved = false;
   for (const Candidate& candidate : candidates) {
-    const double its = static_cast<double>(candidate.visits);
-    if (its > 1.5 * left) continue;
+    if (candidate.work > 1.5 * left) continue;
     if (!moved) DeliverMail();
     moved = true;
     MoveGroup(candidate.group, light);
-    left -= its;
+    left -= candidate.work;
   }
   return moved;
 }

@@ -8,6 +8,12 @@
 #include "core/check.h"
 
 namespace heddle {
+namespace {
+
+// Groups are timed in one of so many windows of a side, because clocks take time.
+constexpr uint64_t kSampled = 16;
+
+}  // namespace
 
 void Node::Wake(Time at) { shard_->Wake(*this, at); }
 
@@ -66,9 +72,11 @@ void Shard::Run(const Turn& turn) {
 }
 
 void Shard::RunTimed(const Turn& turn) {
+  samples_ = turn.number / kSides % kSampled == 0;
   const Clock::time_point start = Clock::now();
   Run(turn);
   busy_[turn.side] += Clock::now() - start;
+  samples_ = false;
 }
 
 // Finds what is due in the window: the groups that run finer windows, and the nodes of the others.
@@ -86,7 +94,6 @@ void Shard::CollectDue(const Turn& turn) {
       return;
     }
     const size_t due = group.due.CollectBefore(end, due_nodes_);
-    group.visits += static_cast<int64_t>(due);
     for (size_t i = 0; i < due; ++i) {
       const uint32_t index = due_nodes_[i];
       part.once.push_back({group.nodes[index], static_cast<uint32_t>(g), index});
@@ -97,8 +104,10 @@ void Shard::CollectDue(const Turn& turn) {
 void Shard::RunPart(Part& part, const Turn& turn) {
   visits_[turn.side] += static_cast<int64_t>(part.once.size());
   RunOnce(part, turn);
+  Sampler sampler(samples_);
   for (const size_t g : part.fine) {
     RunGroup(*groups_[g], turn);
+    sampler.Charge(*groups_[g]);
     due_[turn.side].Set(g, groups_[g]->due.Min());
   }
 }
@@ -123,6 +132,7 @@ void Shard::RunOnce(Part& part, const Turn& turn) {
 // Prefetches, if at all, a node while those before it run.
 void Shard::RunNodes(const std::vector<DueNode>& due, const Turn& turn, bool prefetches) {
   const Time end = turn.window.end;
+  Sampler sampler(samples_);
   for (size_t i = 0; i < due.size(); ++i) {
     if (prefetches) {
       if (i + 3 < due.size()) due[i + 3].node->PrefetchSelf();
@@ -133,6 +143,7 @@ void Shard::RunNodes(const std::vector<DueNode>& due, const Turn& turn, bool pre
     Group& group = *groups_[g];
     node->Run(turn.window);
     group.due.Set(index, node->Due());
+    sampler.Charge(group);
     if (i + 1 < due.size() && due[i + 1].group == g) continue;
     group.due.Refresh();
     due_[turn.side].Set(g, group.due.Min());
@@ -179,7 +190,6 @@ void Shard::RunNodesOf(Group& group, size_t due, const Window& window) {
     node.Run(window);
     group.due.Set(due_nodes_[i], node.Due());
   }
-  group.visits += static_cast<int64_t>(due);
   visits_[group.side] += static_cast<int64_t>(due);
 }
 

@@ -34,10 +34,11 @@ namespace heddle {
 struct alignas(64) Group {
   absl::InlinedVector<Node*, 1> nodes;
   Duration lookahead{kNever.ps};  // The least time a packet needs between two nodes.
-  int64_t visits = 0;             // Nodes run since the engine last shared out work.
-  uint8_t side = 0;               // Of all nodes.
-  bool is_border = false;         // A link leads to another shard.
-  DueNodes due;                   // By index in `nodes`.
+  // How long it took in the sampled windows since the threads last had even work or moved groups.
+  std::chrono::nanoseconds sampled{0};
+  uint8_t side = 0;        // Of all nodes.
+  bool is_border = false;  // A link leads to another shard.
+  DueNodes due;            // By index in `nodes`.
   // If two sides inside the group run in turn in finer windows: the index of the first node of the
   // second one. Otherwise 0.
   size_t second_side = 0;
@@ -68,7 +69,8 @@ class Shard {
   };
   // Reads the mail of the window before, then runs all nodes of the side that are due.
   void Run(const Turn& turn);
-  // The same, and counts how long it takes.
+  // The same, and measures how long it takes. In some windows, which are sampled, it also measures
+  // how long each group takes.
   void RunTimed(const Turn& turn);
 
   // The last window that the border has run in. Changes while other threads look at it.
@@ -112,6 +114,25 @@ class Shard {
 
   static constexpr uint64_t kGivenUp = ~uint64_t{0};
 
+  // Measures groups that run one after another, if the window is sampled.
+  class Sampler {
+   public:
+    explicit Sampler(bool samples) : samples_(samples) {
+      if (samples) since_ = Clock::now();
+    }
+    // `group` has run since the last call.
+    void Charge(Group& group) {
+      if (!samples_) return;
+      const Clock::time_point now = Clock::now();
+      group.sampled += now - since_;
+      since_ = now;
+    }
+
+   private:
+    bool samples_;
+    Clock::time_point since_;
+  };
+
   void TellBorderRan(uint64_t number) {
     border_ran_.store(number, std::memory_order_release);
     border_ran_.notify_all();
@@ -139,6 +160,7 @@ class Shard {
   std::array<int64_t, kSides> visits_{};
   std::array<std::chrono::nanoseconds, kSides> busy_{};
   int64_t total_visits_ = 0;
+  bool samples_ = false;                              // This window is sampled.
   alignas(64) std::atomic<uint64_t> border_ran_ = 0;  // Read by all threads.
 };
 

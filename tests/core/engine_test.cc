@@ -279,6 +279,41 @@ TEST(EngineTest, TheBusiestThreadPassesGroupsOn) {
   }
 }
 
+// Most nodes may not move and have little work. Eight of those that may are on one thread, and four
+// on the other. If the thread passed on groups by their number, far too many would move, back and
+// forth.
+TEST(EngineTest, PassesOnNoMoreWorkThanTheDifference) {
+  if (std::thread::hardware_concurrency() < 2)
+    GTEST_SKIP() << "threads that share a core move none";
+  std::deque<Worker> workers;
+  Engine engine;
+  for (int i = 0; i < 96; ++i) {
+    const bool stays = i % 48 < 40;
+    const bool is_long = !stays && i < 92;
+    engine.Add(workers.emplace_back(std::chrono::microseconds(is_long ? 10 : 1), !stays),
+               engine.AddGroup());
+  }
+  for (size_t i = 0; i < workers.size(); ++i) {  // Two rings.
+    const size_t next = i % 48 == 47 ? i - 47 : i + 1;
+    engine.Connect(workers[i], workers[i].wire, workers[next], 1_us);
+  }
+  engine.Place(2);
+  const auto long_on_first = [&] {
+    int on_first = 0;
+    for (const size_t ring : {0, 48}) {
+      for (size_t i = ring + 40; i < std::min<size_t>(ring + 48, 92); ++i) {
+        on_first += engine.shard_of(workers[i]) == engine.shard_of(workers[0]) ? 1 : 0;
+      }
+    }
+    return on_first;
+  };
+  ASSERT_EQ(long_on_first(), 8);
+  UntilConductor conductor(Time{} + 1_us * 3000);
+  engine.Run(conductor);
+  EXPECT_GE(long_on_first(), 5);
+  EXPECT_LE(long_on_first(), 7);
+}
+
 TEST(EngineTest, SkipsWindowsInWhichNobodyHasAnythingDue) {
   for (const int threads : {1, 2}) {
     TwoClerks two(threads);
