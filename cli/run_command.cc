@@ -40,8 +40,9 @@ class ProgressLine {
         prefix_(runs > 1 ? fmt::format("[{}/{}] {}", run, runs, label) : label) {}
   ~ProgressLine() { Clear(); }
 
+  bool enabled() const { return enabled_; }
+
   void Show(const Progress& progress) {
-    if (!enabled_) return;
     const double share =
         progress.flows_expected > 0
             ? std::min(1.0, static_cast<double>(progress.flows_done) / progress.flows_expected)
@@ -126,7 +127,9 @@ int RunInTurn(const std::vector<PlannedRun>& runs, const RunArguments& arguments
     ProgressLine line(!arguments.quiet && IsTerminal(), i + 1, runs.size(), label);
     SimulationOptions options;
     options.threads = arguments.threads;
-    options.progress = [&](const Progress& progress) { line.Show(progress); };
+    if (line.enabled()) {
+      options.progress = [&](const Progress& progress) { line.Show(progress); };
+    }
     options.stop = &StopRequested();
     std::optional<Tracer> tracer;
     if (arguments.trace) options.instruments.push_back(&tracer.emplace(*arguments.trace));

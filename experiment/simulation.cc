@@ -30,6 +30,11 @@ double CpuSeconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
+// The seconds between two reports of progress. They are further apart if reports would take more
+// than the given share of the time.
+constexpr double kReportInterval = 0.2;
+constexpr double kReportShare = 0.01;
+
 // Starts flows, lets instruments act between windows, and decides when the run ends.
 class Director final : public Conductor {
  public:
@@ -107,17 +112,18 @@ class Director final : public Conductor {
     return sum;
   }
 
+  // Packets are counted at every port, which takes a while in a large network.
   void Report() {
     const double seconds = SecondsSince(started_);
-    constexpr double kInterval = 0.2;
-    if (seconds < reported_ + kInterval) return;
-    reported_ = seconds;
+    if (seconds < next_report_) return;
     options_.progress({.now = now_,
                        .flows_started = generator_.started() + collector_.totals().messages,
                        .flows_done = Sum(&FlowRecorder::done),
                        .flows_expected = flows_expected_,
                        .hops = network_.CountPackets().hops,
                        .seconds = seconds});
+    const double cost = SecondsSince(started_) - seconds;
+    next_report_ = seconds + std::max(kReportInterval, cost / kReportShare);
   }
 
   const SimulationOptions& options_;
@@ -132,7 +138,7 @@ class Director final : public Conductor {
   Time end_;
   const double flows_expected_;
   uint64_t closed_ = 0;
-  double reported_ = 0;
+  double next_report_ = kReportInterval;
   const Clock::time_point started_ = Clock::now();
 };
 
