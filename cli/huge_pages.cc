@@ -16,8 +16,8 @@ void AskForHugePages(char** argv) {
   // Blocks below mmap_threshold come from malloc's heap, where they share huge pages. By default,
   // larger blocks than 128 KB, such as the tables of a policy, are mapped apart, in small pages.
   // trim_threshold is the free memory at the end of the heap that malloc keeps; by default, it
-  // grows with what is mapped apart. With arena_max=1, all threads share that heap; by default, each
-  // thread has one of its own, but only the first thread's has huge pages.
+  // grows with what is mapped apart. With arena_max=1, all threads share that heap; by default,
+  // each thread has one of its own, but only the first thread's has huge pages.
   constexpr const char* kHugePages =
       "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=2097152:"
       "glibc.malloc.trim_threshold=67108864:glibc.malloc.arena_max=1";
