@@ -35,12 +35,9 @@ namespace {
 // A progress line on the terminal, which is overwritten in place.
 class ProgressLine {
  public:
-  ProgressLine(bool enabled, size_t run, size_t runs, std::string label)
-      : enabled_(enabled),
-        prefix_(runs > 1 ? fmt::format("[{}/{}] {}", run, runs, label) : label) {}
+  ProgressLine(size_t run, size_t runs, std::string label)
+      : prefix_(runs > 1 ? fmt::format("[{}/{}] {}", run, runs, label) : label) {}
   ~ProgressLine() { Clear(); }
-
-  bool enabled() const { return enabled_; }
 
   void Show(const Progress& progress) {
     const double share =
@@ -64,7 +61,6 @@ class ProgressLine {
   }
 
  private:
-  const bool enabled_;
   const std::string prefix_;
   bool shown_ = false;
 };
@@ -124,10 +120,10 @@ int RunInTurn(const std::vector<PlannedRun>& runs, const RunArguments& arguments
   for (size_t i = 0; i < runs.size(); ++i) {
     const PlannedRun& planned = runs[i];
     const std::string& label = planned.experiment.settings.name;
-    ProgressLine line(!arguments.quiet && IsTerminal(), i + 1, runs.size(), label);
+    ProgressLine line(i + 1, runs.size(), label);
     SimulationOptions options;
     options.threads = arguments.threads;
-    if (line.enabled()) {
+    if (!arguments.quiet && IsTerminal()) {
       options.progress = [&](const Progress& progress) { line.Show(progress); };
     }
     options.stop = &StopRequested();

@@ -82,12 +82,9 @@ class alignas(64) QueuedPort {
   // Starts the packet that is due at NextService(), and returns the packet on the wire.
   Packet& Serve(const Window& window);
 
-  // Returns true if a packet of class `cls` that arrives now would leave at once. Then Pass() does
-  // in one step what Enqueue() and Serve() do, without the queues and without telemetry. The caller
-  // must know that nothing else happens to the port at `now`.
-  bool IsFree(size_t cls, Time now) const {
-    return backlogged_ == 0 && (paused_ >> cls & 1) == 0 && out_->busy_until() <= now;
-  }
+  // Does in one step what Enqueue() and Serve() do, without the queues and without telemetry. The
+  // caller must know that nothing waits, that the port is idle and the packet's class not paused,
+  // and that nothing else happens to the port at `now`.
   Packet& Pass(const Packet& packet, uint16_t path_part, PortIndex in, Time now,
                const Window& window);
 

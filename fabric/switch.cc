@@ -337,13 +337,13 @@ template <class Visit>
   QueuedPorts& queued = *queued_;
   while (!queued.eager()) {
     const Time other = NextOther();
-    arrivals_.TakeBefore(
-        std::min(window.end, other + 1_ps), [&](const Packet& packet, PortIndex in, Time now)
-                                                __attribute__((always_inline)) {
-                                                  now_ = now;
-                                                  if (!visit(packet, in)) return true;
-                                                  return !queued.eager() && NextOther() == other;
-                                                });
+    const auto take = [&](const Packet& packet, PortIndex in, Time now)
+        __attribute__((always_inline)) {
+      now_ = now;
+      if (!visit(packet, in)) return true;
+      return !queued.eager() && NextOther() == other;
+    };
+    arrivals_.TakeBefore(std::min(window.end, other + 1_ps), take);
     const Time next = NextOther();
     if (queued.eager() || arrivals_.Next() <= std::min(next, window.end - 1_ps)) continue;
     if (next >= window.end) return queued.CatchUpAll(window.end, window);

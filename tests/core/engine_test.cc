@@ -248,6 +248,15 @@ class Worker final : public Node {
   Time due_;
 };
 
+// Connects each half of the workers to a ring.
+void ConnectTwoRings(Engine& engine, std::deque<Worker>& workers) {
+  const size_t half = workers.size() / 2;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    const size_t next = i % half == half - 1 ? i - (half - 1) : i + 1;
+    engine.Connect(workers[i], workers[i].wire, workers[next], 1_us);
+  }
+}
+
 // The first half of the nodes, on one thread, works longer than the other half.
 TEST(EngineTest, TheBusiestThreadPassesGroupsOn) {
   if (std::thread::hardware_concurrency() < 2)
@@ -260,10 +269,7 @@ TEST(EngineTest, TheBusiestThreadPassesGroupsOn) {
       engine.Add(workers.emplace_back(std::chrono::microseconds(i < 40 ? 10 : 1), may_move),
                  engine.AddGroup());
     }
-    for (size_t i = 0; i < workers.size(); ++i) {  // Two rings.
-      const size_t next = i % 40 == 39 ? i - 39 : i + 1;
-      engine.Connect(workers[i], workers[i].wire, workers[next], 1_us);
-    }
+    ConnectTwoRings(engine, workers);
     engine.Place(2);
     std::vector<int> before;
     for (const Worker& worker : workers) before.push_back(engine.shard_of(worker));
@@ -293,10 +299,7 @@ TEST(EngineTest, PassesOnNoMoreWorkThanTheDifference) {
     engine.Add(workers.emplace_back(std::chrono::microseconds(is_long ? 10 : 1), !stays),
                engine.AddGroup());
   }
-  for (size_t i = 0; i < workers.size(); ++i) {  // Two rings.
-    const size_t next = i % 48 == 47 ? i - 47 : i + 1;
-    engine.Connect(workers[i], workers[i].wire, workers[next], 1_us);
-  }
+  ConnectTwoRings(engine, workers);
   engine.Place(2);
   const auto long_on_first = [&] {
     int on_first = 0;
