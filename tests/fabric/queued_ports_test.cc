@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queued ports of a switch together: class 0, a shared buffer, and links that change. Late and
-// eager ports give the same results.
+// The queued ports of a switch together: class 0, a shared buffer, marks, and links that change.
+// Late and eager ports give the same results.
 
 #include "fabric/queued_ports.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -149,6 +150,51 @@ TEST(QueuedPortsTest, APacketThatMakesPortsEagerMayPassAtOnce) {
   }
 }
 
+// --- Marks ---
+
+// Sends packets through two ports of switch `id`. Each finds an empty queue, which is half-way
+// between the thresholds with it. Returns for each packet if it was marked, port by port.
+std::vector<std::vector<bool>> MarksOfSwitch(SwitchId id) {
+  constexpr int64_t kPackets = 2'000;
+  SwitchPlan plan = EqualPorts(3, Port(10_Gbps),
+                               Queues(0b1000, Scheduler::kRoundRobin, {.above = 0, .all = 2'000}));
+  std::vector<Offer> offers;
+  for (int64_t i = 0; i < kPackets; ++i) {
+    for (const HostId dst : {HostId{0}, HostId{1}}) {
+      offers.push_back({Time{} + 1_us * (i + 1), 2, PacketOf(1'000, 3, dst)});
+      offers.back().packet.Set(Packet::kEct);
+    }
+  }
+  SwitchBench bench(plan, 1_us, nullptr, id);
+  bench.Run(offers);
+  std::vector<std::vector<bool>> marks;
+  for (const PortIndex port : {PortIndex{0}, PortIndex{1}}) {
+    marks.emplace_back();
+    for (const Packet& packet : bench.received(port)) {
+      marks.back().push_back(packet.Has(Packet::kCe));
+    }
+    EXPECT_EQ(marks.back().size(), static_cast<size_t>(kPackets));
+  }
+  return marks;
+}
+
+// Marks of different ports are independent: 2000 pairs agree in half of the cases, within four
+// deviations of sqrt(2000) / 2 = 22.
+TEST(QueuedPortsTest, EachPortOfEachSwitchDrawsItsOwnMarks) {
+  const std::vector<std::vector<bool>> first = MarksOfSwitch(0);
+  const std::vector<std::vector<bool>> second = MarksOfSwitch(1);
+  EXPECT_EQ(first, MarksOfSwitch(0));
+  const std::vector<std::vector<bool>> all = {first[0], first[1], second[0], second[1]};
+  for (size_t a = 0; a < all.size(); ++a) {
+    EXPECT_NEAR(static_cast<double>(std::ranges::count(all[a], true)), 1'000, 90);
+    for (size_t b = 0; b < a; ++b) {
+      double agree = 0;
+      for (size_t i = 0; i < all[a].size(); ++i) agree += all[a][i] == all[b][i] ? 1 : 0;
+      EXPECT_NEAR(agree, 1'000, 90) << a << " and " << b;
+    }
+  }
+}
+
 // --- Links that change ---
 
 // Two packets of class 0 would leave until 12 us, and one of class 1 waits behind them. The link
@@ -233,20 +279,29 @@ TEST(QueuedPortsTest, AFailureLeavesNothingOfAnyQueue) {
   }
 }
 
+// Port 0 gets pause frames, and packets from port 1. Its link is down from 5 us to 6 us. Returns
+// what leaves through it.
+std::vector<Packet> SentDespiteFailure(Duration response, bool eager,
+                                       const std::vector<Offer>& offers) {
+  SwitchPlan plan = EqualPorts(2, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
+  plan.queueing.eager = eager;
+  plan.queueing.pause.response = response;
+  SwitchBench bench(plan);
+  bench.Run(offers, {{Time{} + 5_us, [](Switch& node, Time now) { node.TakeDown(0, now); }},
+                     {Time{} + 6_us, [](Switch& node, Time) { node.BringUp(0); }}});
+  return bench.received(0);
+}
+
 // A pause frame takes effect a while after its arrival. If the link fails meanwhile it is void: the
 // other end has forgotten that it asked for a pause, and will not lift it.
 TEST(QueuedPortsTest, ALinkThatFailsVoidsPausesOnTheirWay) {
   for (const auto& [response, eager] : ResponsesLateAndEager()) {
     SCOPED_TRACE(fmt::format("{} ps, {}", response.ps, eager ? "eager" : "late"));
-    SwitchPlan plan = EqualPorts(2, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
-    plan.queueing.eager = eager;
-    plan.queueing.pause.response = response;
-    SwitchBench bench(plan);
-    bench.Run({{Time{} + 2_us, 0, PauseOf(0b10, true)}, {Time{} + 50_us, 1, PacketOf(125, 1)}},
-              {{Time{} + 5_us, [](Switch& node, Time now) { node.TakeDown(0, now); }},
-               {Time{} + 6_us, [](Switch& node, Time) { node.BringUp(0); }}});
-    ASSERT_EQ(bench.received(0).size(), 1u);
-    EXPECT_EQ(bench.received(0)[0].arrival, Time{} + 50_us + 100_ns + kDelay);
+    const std::vector<Packet> sent = SentDespiteFailure(
+        response, eager,
+        {{Time{} + 2_us, 0, PauseOf(0b10, true)}, {Time{} + 50_us, 1, PacketOf(125, 1)}});
+    ASSERT_EQ(sent.size(), 1u);
+    EXPECT_EQ(sent[0].arrival, Time{} + 50_us + 100_ns + kDelay);
   }
 }
 
@@ -255,17 +310,13 @@ TEST(QueuedPortsTest, ALinkThatFailsVoidsPausesOnTheirWay) {
 TEST(QueuedPortsTest, APauseOfTheInstantOfTheFailureCounts) {
   for (const auto& [response, eager] : ResponsesLateAndEager()) {
     SCOPED_TRACE(fmt::format("{} ps, {}", response.ps, eager ? "eager" : "late"));
-    SwitchPlan plan = EqualPorts(2, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
-    plan.queueing.eager = eager;
-    plan.queueing.pause.response = response;
-    SwitchBench bench(plan);
-    bench.Run({{Time{} + 5_us, 0, PauseOf(0b10, true)},
-               {Time{} + 50_us, 1, PacketOf(125, 1)},
-               {Time{} + 60_us, 0, PauseOf(0b10, false)}},
-              {{Time{} + 5_us, [](Switch& node, Time now) { node.TakeDown(0, now); }},
-               {Time{} + 6_us, [](Switch& node, Time) { node.BringUp(0); }}});
-    ASSERT_EQ(bench.received(0).size(), 1u);
-    EXPECT_EQ(bench.received(0)[0].arrival, Time{} + 60_us + response + 100_ns + kDelay);
+    const std::vector<Packet> sent =
+        SentDespiteFailure(response, eager,
+                           {{Time{} + 5_us, 0, PauseOf(0b10, true)},
+                            {Time{} + 50_us, 1, PacketOf(125, 1)},
+                            {Time{} + 60_us, 0, PauseOf(0b10, false)}});
+    ASSERT_EQ(sent.size(), 1u);
+    EXPECT_EQ(sent[0].arrival, Time{} + 60_us + response + 100_ns + kDelay);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "core/units.h"
 #include "fabric/fifo_port.h"
@@ -13,6 +14,9 @@
 namespace heddle {
 
 inline constexpr Duration kDelay = 1_us;
+
+// Pairs: marks are decided at dequeue (true) or enqueue, and the departing packet counts (true).
+inline constexpr std::pair<bool, bool> kMarkAt[] = {{false, false}, {true, false}, {true, true}};
 
 inline PortSettings Port(BitRate rate, Bytes overhead = 0_B, bool count_packets = false) {
   return {.rate = rate, .delay = kDelay, .wire_overhead = overhead, .count_packets = count_packets};
