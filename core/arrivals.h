@@ -61,12 +61,19 @@ class Arrivals {
   // time) returns false. A packet stays where it is until that call returns.
   template <class Visit>
   [[gnu::always_inline]] void TakeBefore(Time end, const Visit& visit) {
+    TakeWhile(
+        end, [](const Packet&, Time) { return true; }, visit);
+  }
+  // The same, but stops in front of the first packet for which goes(packet, time) returns false.
+  template <class Goes, class Visit>
+  [[gnu::always_inline]] void TakeWhile(Time end, const Goes& goes, const Visit& visit) {
     const int64_t bound = next_.Bound(end);
     int64_t best = next_.Best();
     while (best < bound) {
       const size_t port = next_.EntryOf(best);
       const Time at = next_.TimeOf(best);
       WireHead& head = heads_[port];
+      if (!goes(head.Front(), at)) return;
       best = next_.Set(port, head.ReadSecondArrival());
       const bool goes_on = visit(head.Front(), static_cast<PortIndex>(port), at);
       head.Drop();
@@ -81,6 +88,10 @@ class Arrivals {
     next_.Set(port, arrival);
     return true;
   }
+
+  // Between Hide() and Show(), the wire at `port` seems to be empty. Nothing is sent on it then.
+  void Hide(PortIndex port) { next_.Set(port, kNever); }
+  void Show(PortIndex port) { next_.Set(port, heads_[port].NextArrival()); }
 
   // Reads the wire at `port` again, on which `pushed` packets have been sent. Returns its next
   // arrival.

@@ -140,6 +140,7 @@ class Engine {
 
   void FormSides(std::vector<std::vector<uint32_t>>& parts);
   void FormSidesInside();
+  void FindHubs();
   void Split(uint32_t g, const std::vector<uint8_t>& sides, std::vector<uint32_t>& part);
   void SetDelivery(const Link& link);
   void FindBorder(uint32_t g);

@@ -134,6 +134,7 @@ void Engine::Place(int threads) {
   std::vector<std::vector<uint32_t>> parts = placement.Place();
   FormSides(parts);
   FormSidesInside();
+  FindHubs();
   for (const std::unique_ptr<Group>& group : groups_) group->due.Resize(group->nodes.size());
   for (const Link& link : links_) {
     WireTail& wire = *link.wire;
@@ -240,6 +241,27 @@ void Engine::FormSidesInside() {
         if ((*sides)[i] == side) Add(*nodes[i], g);
       }
     }
+  }
+}
+
+// A hub is the only node of its group that has links to other groups, and the only one on its side
+// of the group: so the links of the other nodes lead to it.
+void Engine::FindHubs() {
+  std::vector<std::vector<uint32_t>> outward(groups_.size());  // Ends of links to other groups.
+  for (const Link& link : links_) {
+    if (link.wire->within_group_) continue;
+    for (const Node* end : std::array{link.from, link.wire->consumer_}) {
+      outward[end->group_].push_back(end->index_in_group_);
+    }
+  }
+  for (uint32_t g = 0; g < groups_.size(); ++g) {
+    Group& group = *groups_[g];
+    if (group.second_side == 0 || outward[g].empty()) continue;
+    const uint32_t hub = outward[g].front();
+    const size_t others =
+        hub < group.second_side ? group.second_side : group.nodes.size() - group.second_side;
+    const auto is_hub = [&](uint32_t node) { return node == hub; };
+    if (others == 1 && std::ranges::all_of(outward[g], is_hub)) group.hub = hub;
   }
 }
 

@@ -52,6 +52,15 @@ class Node {
 
   virtual void OnLetter(const Letter& /*letter*/) {}
 
+  // Called on the nodes around a hub (core/shard.h) when a window of their group begins. Returns
+  // true if the hub will pass on no packet of this node to another node of the group: neither a
+  // packet that is on the way to the hub, nor one that the node sends in this window.
+  virtual bool SendsOnlyOut() const { return false; }
+  // Called on a hub that has run to `window.inner`. Handles the packets that arrive from outside the
+  // group before `window.end`, up to the first one that does not lead into the group. Leaves
+  // everything else alone. Returns the arrival of that packet, or the window's end.
+  virtual Time RunInward(const Window& window) { return window.inner; }
+
   // Returns true if the node writes to nothing that belongs to one thread, or that is read between
   // windows in the order of time. Then it may change threads between windows, and be on either side
   // of the engine.

@@ -151,6 +151,7 @@ void Shard::RunNodes(const std::vector<DueNode>& due, const Turn& turn, bool pre
 }
 
 void Shard::RunGroup(Group& group, const Turn& turn) {
+  if (group.hub) RunThroughHub(group, turn);
   if (group.second_side != 0) return RunGroupInTurn(group, turn);
   while (group.due.Min() < turn.window.end) {
     const Time start = group.due.Min();
@@ -180,6 +181,26 @@ void Shard::RunGroupInTurn(Group& group, const Turn& turn) {
                window);
     ran_to.sides[side] = window.end;
   }
+  group.due.Refresh();
+}
+
+// Runs the three passes of a group with a hub, if no packet stays inside the group. Ends in front of
+// the first packet from outside that leads back outside.
+void Shard::RunThroughHub(Group& group, const Turn& turn) {
+  const uint32_t hub = *group.hub;
+  const size_t first = hub == 0 ? 1 : 0;
+  const size_t last = first + group.nodes.size() - 1;
+  Window window{.end = turn.window.end, .inner = group.due.Min(), .outer = turn.window.outer};
+  for (size_t i = first; i < last; ++i) {
+    if (!group.nodes[i]->SendsOnlyOut()) return;
+  }
+  SetCheckTime(window.inner);
+  window.end = group.nodes[hub]->RunInward(window);
+  if (window.end == window.inner) return;
+  RunNodesOf(group, group.due.CollectBefore(window.end, first, last, due_nodes_), window);
+  window.inner = window.end;
+  due_nodes_[0] = hub;
+  RunNodesOf(group, 1, window);
   group.due.Refresh();
 }
 

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -30,6 +31,11 @@ namespace heddle {
 // windows of its own inside a window, bounded by its shortest inner link, so that a few metres of
 // cable do not set the pace of the whole fabric.
 //
+// If one node of the group, the leaf, has a part in every link, it is the group's hub. A window in
+// which no packet goes through the hub from one of the other nodes to another takes three passes
+// instead of finer windows: the hub handles what arrives from outside, the other nodes run, and the
+// hub handles what arrives from them.
+//
 // The first cache line holds all that a window of a group of one node touches.
 struct alignas(64) Group {
   absl::InlinedVector<Node*, 1> nodes;
@@ -42,6 +48,7 @@ struct alignas(64) Group {
   // If two sides inside the group run in turn in finer windows: the index of the first node of the
   // second one. Otherwise 0.
   size_t second_side = 0;
+  std::optional<uint32_t> hub;  // By index in `nodes`.
   int64_t weight = 0;  // Number of in-wires, an estimate of the work.
 };
 
@@ -143,6 +150,7 @@ class Shard {
   void RunOnce(Part& part, const Turn& turn);
   void RunNodes(const std::vector<DueNode>& due, const Turn& turn, bool prefetches);
   void RunGroup(Group& group, const Turn& turn);
+  void RunThroughHub(Group& group, const Turn& turn);
   void RunGroupInTurn(Group& group, const Turn& turn);
   void RunNodesOf(Group& group, size_t due, const Window& window);
 

@@ -104,7 +104,7 @@ void WireHead::Learn(uint64_t pushed) {
 Time WireHead::Refresh(uint64_t pushed) {
   if (known_ != kByArrival) known_ = pushed * PacketRing::kBytes;
   ahead_ = kNever;
-  return slots_ == nullptr ? kNever : NextArrival();
+  return NextArrival();
 }
 
 void WireHead::Adopt(PacketRing* ring) {

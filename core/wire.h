@@ -178,7 +178,7 @@ class WireHead {
   }
 
   // The arrival of the front packet; kNever if there is none.
-  Time NextArrival() { return ArrivalAt(head()); }
+  Time NextArrival() const { return slots_ == nullptr ? kNever : ArrivalAt(head()); }
   // The arrival of the packet behind the front one; kNever if there is none. Call it once before
   // each Drop(). It also reads the arrival behind that one, for the next call: the merge of wires
   // would have to wait for a slot that is not in the cache.

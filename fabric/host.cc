@@ -30,6 +30,7 @@ void Host::Attach() {
 }
 
 void Host::StartFlow(const FlowSpec& spec) {
+  NoteOpened(spec.dst);
   starts_.push_back(spec);
   Wake(spec.start);
 }
@@ -148,6 +149,13 @@ bool Host::IsDamaged(const Packet& packet) {
     Tell(packet.src, kDropNotice, DropNotice{packet.flow, packet.data.tx_id, now_}, kNever);
   }
   return true;
+}
+
+// Only the peers of flows are known in advance. Other packets may go anywhere.
+bool Host::SendsOnlyOut() const {
+  const bool only_flows = !policy_ && application_ == nullptr &&
+                          users_[static_cast<size_t>(Lane::kBackground)].endpoint == nullptr;
+  return only_flows && near_halves_ == 0 && nics_[0].port.wire().taken() >= near_sent_;
 }
 
 // Receives packets that belong to no flow: datagrams and control packets.

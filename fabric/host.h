@@ -84,7 +84,10 @@ class Host final : public Node {
 
   // Flows are given in the order of (start, id).
   void StartFlow(const FlowSpec& spec);
-  void ExpectFlow(const FlowSpec& spec) { transport_->ExpectFlow(spec); }
+  void ExpectFlow(const FlowSpec& spec) {
+    NoteOpened(spec.src);
+    transport_->ExpectFlow(spec);
+  }
 
   // A link gets another rate and delay.
   void SetChannel(PortIndex link, Time now, BitRate rate, Duration delay);
@@ -117,6 +120,7 @@ class Host final : public Node {
   void PrefetchEnds() const override;
   Time Due() const override { return std::min({arrivals_.Next(), NextTimer(), NextService()}); }
   void OnLetter(const Letter& letter) override;
+  bool SendsOnlyOut() const override;
   bool MayMove() const override { return false; }  // Its log belongs to its thread.
 
   // --- For the transport and the background ---
@@ -180,6 +184,13 @@ class Host final : public Node {
   // Endpoint::OnTimer(key) is called at `at`; the top byte of `key` belongs to the host.
   void SetTimer(Time at, uint64_t key, Lane of = Lane::kTransport) {
     timers_.Set(at, (of == Lane::kTransport ? kTransportTimer : kBackgroundTimer) | key);
+  }
+
+  // The transport has released its half of a flow from or to `peer`, and sends nothing more for it.
+  void NoteReleased(HostId peer) {
+    if (!IsNear(peer)) return;
+    --near_halves_;
+    near_sent_ = nics_[0].port.wire().pushed();
   }
 
   // --- Messages of closed-loop workloads ---
@@ -307,6 +318,11 @@ class Host final : public Node {
     PauseMeter pauses;
   };
 
+  // Whether `peer` is attached to the same leaf.
+  bool IsNear(HostId peer) const { return leaves_.of_host[peer] == leaves_.of_host[id_]; }
+  // The transport is about to have a half of a flow from or to `peer`.
+  void NoteOpened(HostId peer) { near_halves_ += IsNear(peer) ? 1 : 0; }
+
   User& user(Lane of) { return users_[static_cast<size_t>(of)]; }
   PortIndex IndexOf(const Nic& nic) const { return static_cast<PortIndex>(&nic - nics_.begin()); }
   // The NIC that a packet of a flow leaves through. NicOf() finds it for a flow of a lane.
@@ -377,6 +393,10 @@ class Host final : public Node {
   HostView view_{*this};
   std::unique_ptr<Application> application_;
   FlowId messages_end_ = 0;
+  // The halves here of flows between hosts of this leaf, from before the start of each; messages do
+  // not count. Packets of those that have been released are among the first `near_sent_` packets.
+  int64_t near_halves_ = 0;
+  uint64_t near_sent_ = 0;
   std::optional<FlowId> handed_;  // The message whose last packet is being built.
 
   const HostId id_;

@@ -278,30 +278,65 @@ template <bool kHasChoice>
   return ecmp_routes_.hops[set.first + chosen];
 }
 
+// Sends a packet that has arrived at `now` through a FIFO port.
+[[gnu::always_inline]] inline void Switch::SendBy(const EcmpRoutes::Hop& hop, const Packet& packet,
+                                                  Time now, const Window& window) {
+  if (ports_[hop.port].Send(packet, hop.path_part, now, window)) [[likely]]
+    return;
+  now_ = now;
+  ReportDrop(packet);
+}
+
 // Run() at FIFO ports for a switch that runs alone, without a branch on whether a packet has a
 // choice: that branch would be mispredicted.
 template <bool kHasChoice>
 void Switch::RunEcmp(const Window& window) {
   const uint64_t salt = ecmp_salt_.value_or(0);
   int64_t asked = 0;
-  arrivals_.TakeBefore(
-      window.end, [&](const Packet& packet, PortIndex in_port,
-                      Time now) __attribute__((always_inline)) {
-        const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
-        if (set.count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
-          now_ = now;
-          Handle(packet, in_port);
-          return true;
-        }
-        if (kHasChoice) asked += set.count > 1 ? 1 : 0;
-        const EcmpRoutes::Hop hop = EcmpHop<kHasChoice>(packet, salt, set);
-        if (!ports_[hop.port].Send(packet, hop.path_part, now, window)) [[unlikely]] {
-          now_ = now;
-          ReportDrop(packet);
-        }
-        return true;
-      });
+  const auto take = [&](const Packet& packet, PortIndex in_port, Time now)
+      __attribute__((always_inline)) {
+    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
+    if (set.count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
+      now_ = now;
+      Handle(packet, in_port);
+      return true;
+    }
+    if (kHasChoice) asked += set.count > 1 ? 1 : 0;
+    SendBy(EcmpHop<kHasChoice>(packet, salt, set), packet, now, window);
+    return true;
+  };
+  arrivals_.TakeBefore(window.end, take);
   asked_ += asked;
+}
+
+// Packets to hosts of this switch and packets from them meet nowhere in it: they leave through
+// different ports, and a switch that runs alone keeps no other state.
+Time Switch::RunInward(const Window& window) {
+  if (queued_ || !RunsAlone()) return window.inner;
+  const auto for_inner_wires = [&](const auto& change) {
+    for (size_t i = 0; i < ports_.size(); ++i) {
+      if (ports_[i].wire().within_group()) change(static_cast<PortIndex>(i));
+    }
+  };
+  for_inner_wires([&](PortIndex port) { arrivals_.Hide(port); });
+  Time end = window.end;
+  EcmpRoutes::Hop hop{};
+  const auto leads_inward = [&](const Packet& packet, Time now) __attribute__((always_inline)) {
+    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
+    if (set.count == 1) hop = ecmp_routes_.hops[set.first];
+    const bool is_inner = set.count == 1 && ports_[hop.port].wire().within_group();
+    if (is_inner && packet.hops < kMaxHops) [[likely]]
+      return true;
+    end = now;
+    return false;
+  };
+  const auto take = [&](const Packet& packet, PortIndex, Time now) __attribute__((always_inline)) {
+    SendBy(hop, packet, now, window);
+    return true;
+  };
+  arrivals_.TakeWhile(window.end, leads_inward, take);
+  for_inner_wires([&](PortIndex port) { arrivals_.Show(port); });
+  return end;
 }
 
 // The same for late ports.
@@ -392,7 +427,7 @@ void Switch::RunOther() {
 
 void Switch::Run(const Window& window) {
   window_ = &window;
-  const bool alone = runs_alone_ && timers_.Next() == kNever;
+  const bool alone = RunsAlone();
   if (queued_) {
     if (queued_->eager()) return RunEager(window);
     if (shows_in_order_) return RunWatched(window);

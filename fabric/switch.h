@@ -131,6 +131,7 @@ class Switch final : public Node {
   // --- Node ---
 
   void Run(const Window& window) override;
+  Time RunInward(const Window& window) override;
   bool MayMove() const override { return true; }
   void PrefetchEnds() const override;
   void PrefetchParts(Time end) override;
@@ -157,6 +158,7 @@ class Switch final : public Node {
   friend class SwitchView;
 
   void FindShortcuts();
+  bool RunsAlone() const { return runs_alone_ && timers_.Next() == kNever; }
   void RunLate(const Window& window);
   void RunWatched(const Window& window);
   void RunEager(const Window& window);
@@ -172,6 +174,7 @@ class Switch final : public Node {
   void RunEcmp(const Window& window);
   template <bool kHasChoice>
   void RunEcmpLate(const Window& window);
+  void SendBy(const EcmpRoutes::Hop& hop, const Packet& packet, Time now, const Window& window);
   template <bool kHasChoice>
   EcmpRoutes::Hop EcmpHop(const Packet& packet, uint64_t salt, const RoutingTable::Set& set) const;
   void HandleArrival();

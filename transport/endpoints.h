@@ -289,12 +289,15 @@ class Endpoints : public Transport, private Resequencer::Sink {
     const Time close = record.done + shared_.close_delay;
     host_.Tell(sender.spec().dst, kFlowEnded, FlowEnded{flow, sender.spec().start, close, record},
                close);
+    host_.NoteReleased(sender.spec().dst);
     senders_.Release(flow);
   }
 
   void CloseReceiver(FlowId flow) {
     if (resequencer_ != nullptr) resequencer_->Close(receivers_.table.Find(flow), host_.now());
-    host_.log().Add(receivers_.Find(flow)->record());
+    const FlowRecord record = receivers_.Find(flow)->record();
+    host_.log().Add(record);
+    host_.NoteReleased(record.spec.src);
     receivers_.Release(flow);
     host_.NoteClosed(flow);
   }

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -185,11 +187,14 @@ class Bench {
     host_.SetTransport(std::move(actor));
     host_.SetBackground(&background_, background);
     host_.SetClasses(kDataClass, kControlClass);
+    host_.SetLeaves({.of_host = kLeafOfHost, .leaves = 2});
     host_.Attach();
     engine_.Place(1);
   }
 
   std::vector<std::string> policy_calls;
+
+  static constexpr std::array<uint16_t, 2> kLeafOfHost = {0, 1};
 
   Host& host() { return host_; }
   Actor& transport() { return *transport_; }

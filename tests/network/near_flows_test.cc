@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests leaves with short links to their hosts. While no flow has both ends at a leaf, a window
+// takes three passes over the leaf and its hosts (core/shard.h) instead of many finer windows.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/random.h"
+#include "tests/support/lab.h"
+
+namespace heddle::near_flows_test {
+
+using Ports = NetworkPlan::Ports;
+
+constexpr HostId kHosts = 16;
+constexpr HostId kPerLeaf = 4;
+
+Graph ShortLinks() {
+  return LeafSpineFrom(
+      "{leaves: 4, spines: 2, hosts_per_leaf: 4, host_link: {rate: 10Gbps, delay: 25ns}, "
+      "fabric_link: {rate: 10Gbps, delay: 2us}}");
+}
+
+// Starts flows from each host to the host `step` further on, of `size` bytes.
+void AddRing(Lab& lab, HostId step, int64_t size, Time start = {}) {
+  for (HostId h = 0; h < kHosts; ++h) {
+    lab.AddFlow(h, static_cast<HostId>((h + step) % kHosts), size, start);
+  }
+}
+
+// The node visits of a window, without finer windows: leaves run twice.
+double MostVisits(const Engine& engine) {
+  return static_cast<double>(engine.windows()) * (kHosts + 2 + 2 * 4);
+}
+
+TEST(NearFlowsTest, ThreePassesReplaceFinerWindowsIfThereAreNone) {
+  Lab lab({.graph = ShortLinks(), .transport = "{kind: dctcp}"});
+  AddRing(lab, kPerLeaf, 1'000'000);
+  lab.Run();
+  EXPECT_LE(lab.network().engine().node_visits(), MostVisits(lab.network().engine()));
+}
+
+TEST(NearFlowsTest, FinerWindowsEndWithTheLastOne) {
+  Lab lab({.graph = ShortLinks(), .transport = "{kind: dctcp}"});
+  AddRing(lab, kPerLeaf, 10'000'000);
+  const FlowId near = lab.AddFlow(5, 6, 1'000'000, Time{} + 1_ms);
+  std::vector<int64_t> visits;  // Up to each multiple of 200 us.
+  std::vector<bool> only_out;   // Of the near flow's ends, then.
+  lab.SampleEvery(200_us, [&](Time) {
+    visits.push_back(lab.network().engine().node_visits());
+    only_out.push_back(lab.network().host(5).SendsOnlyOut() &&
+                       lab.network().host(6).SendsOnlyOut());
+    EXPECT_TRUE(lab.network().host(4).SendsOnlyOut());
+  });
+  lab.Run();
+  const size_t closed =
+      static_cast<size_t>((lab.Record(near).sender.done + lab.network().close_delay() - Time{}) /
+                          200_us) +
+      1;
+  ASSERT_LT(closed + 2, visits.size());
+  const auto in_interval = [&](size_t i) { return visits[i] - visits[i - 1]; };
+  EXPECT_GT(in_interval(6), 1.5 * static_cast<double>(in_interval(4)));
+  EXPECT_LT(in_interval(closed + 1), 1.1 * static_cast<double>(in_interval(4)));
+  for (size_t i = 0; i < visits.size(); ++i) {
+    if (i <= 4 || i > closed) {
+      EXPECT_TRUE(only_out[i]) << i;
+    } else if (i == 6) {
+      EXPECT_FALSE(only_out[i]);
+    }
+  }
+}
+
+// Their destinations are not known in advance.
+TEST(NearFlowsTest, AreNotRuledOutAtHostsThatSendMoreThanFlows) {
+  Lab with_policy(
+      {.graph = ShortLinks(), .transport = "{kind: dctcp}", .balancer = "{kind: presto}"});
+  Lab datagrams({.graph = ShortLinks(),
+                 .transport = "{kind: dctcp}",
+                 .background = {Datagrams(0, 2, 4, 1_Gbps)}});
+  for (HostId h = 0; h < kHosts; ++h) {
+    EXPECT_FALSE(with_policy.network().host(h).SendsOnlyOut());
+    EXPECT_EQ(datagrams.network().host(h).SendsOnlyOut(), h != 2 && h != 4) << h;
+  }
+}
+
+// Flows of a few packets come and go, half of them inside a leaf, in a ring of switches that also
+// pass on packets of others. Queues are short, so packets are lost. Eager ports never take the
+// three passes.
+TEST(NearFlowsTest, ChangeNothingInWhatHappens) {
+  const auto run = [](uint64_t seed, Ports ports) {
+    Lab lab({.graph = GraphFrom(
+                 "{kind: custom, hosts: 12, switches: [{name: s0}, {name: s1}, {name: s2}, {name: "
+                 "s3}], links: [{a: host0, b: s0}, {a: host1, b: s0}, {a: host2, b: s0}, {a: "
+                 "host3, b: s1}, {a: host4, b: s1}, {a: host5, b: s1}, {a: host6, b: s2}, {a: "
+                 "host7, b: s2}, {a: host8, b: s2}, {a: host9, b: s3}, {a: host10, b: s3}, {a: "
+                 "host11, b: s3}, {a: s0, b: s1, delay: 1us}, {a: s1, b: s2, delay: 1us}, {a: s2, "
+                 "b: s3, delay: 3us}, {a: s3, b: s0, delay: 1us}], link: {rate: 10Gbps, delay: "
+                 "25ns}}"),
+             .transport = "{kind: dctcp, min_rto: 200us}",
+             .port = "{buffer: 12pkts, ecn_above: 5pkts}",
+             .ports = ports});
+    Rng rng = Rng::Stream(seed, "near flows", 0);
+    Time start;
+    for (int i = 0; i < 150; ++i) {
+      const HostId src = static_cast<HostId>(rng.Below(12));
+      const HostId first = static_cast<HostId>(rng.Below(2) == 0 ? src / 3 * 3 : rng.Below(4) * 3);
+      const HostId dst = static_cast<HostId>(first + rng.Below(3));
+      if (dst != src) lab.AddFlow(src, dst, 1 + rng.Below(30'000), start);
+      start += Duration{1'000} * rng.Below(40'000);
+    }
+    lab.Run();
+    return std::pair(lab.records(), lab.network().engine().node_visits());
+  };
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    const auto [records, visits] = run(seed, Ports::kCheapest);
+    const auto [expected, eager_visits] = run(seed, Ports::kEager);
+    EXPECT_LT(visits, eager_visits);
+    ASSERT_EQ(records.size(), expected.size());
+    for (size_t i = 0; i < records.size(); ++i) {
+      EXPECT_EQ(records[i].sender.done, expected[i].sender.done)
+          << "seed " << seed << " flow " << i;
+      EXPECT_EQ(records[i].sender.packets_sent, expected[i].sender.packets_sent);
+    }
+  }
+}
+
+}  // namespace heddle::near_flows_test
