@@ -199,7 +199,7 @@ struct World {
   Engine engine;
 };
 
-TEST(HubTest, ThreePassesEqualFinerWindows) {
+TEST(HubTest, ThreePassesEqualFinerWindowsOnAnyNumberOfThreads) {
   World finer(1, /*tells=*/false);
   finer.Run();
   for (const int threads : {1, 2, 4}) {
