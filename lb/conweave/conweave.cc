@@ -88,18 +88,18 @@ class ConWeave final : public SwitchPolicy {
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
     stamp_ = std::nullopt;
-    if (is_leaf_ && packet.kind == PacketKind::kControl && view.IsAttached(packet.dst)) {
+    const bool ends = is_leaf_ && view.FacesHost(candidates.ports.front());
+    if (ends && packet.kind == PacketKind::kControl) {
       OnControl(view, packet);
       return Decision::Consume();
     }
-    if (is_leaf_ && packet.kind == PacketKind::kData) {
-      const bool begins = view.IsAttached(packet.src);
-      const bool ends = view.IsAttached(packet.dst);
-      if (begins && !ends && !paths_.Live(candidates).empty()) {
-        return Decision::Forward(Dispatch(view, packet, candidates));
-      }
-      if (ends && !view.FacesHost(in_port))
-        return Receive(view, packet, in_port, candidates.ports.front());
+    if (ends && packet.kind == PacketKind::kData && !view.FacesHost(in_port)) {
+      return Receive(view, packet, in_port, candidates.ports.front());
+    }
+    const bool begins =
+        is_leaf_ && !ends && packet.kind == PacketKind::kData && view.IsAttached(packet.src);
+    if (begins && !paths_.Live(candidates).empty()) {
+      return Decision::Forward(Dispatch(view, packet, candidates));
     }
     if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
     if (packet.kind == PacketKind::kData) {
