@@ -82,7 +82,7 @@ class Conga final : public SwitchPolicy {
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
     paths_.Forget();
-    const bool ends = is_leaf_ && view.IsAttached(packet.dst);
+    const bool ends = is_leaf_ && view.FacesHost(candidates.ports.front());
     if (ends && !view.FacesHost(in_port)) Learn(view, packet);
     if (settings_.mode == Mode::kPath && !ends) {
       return Decision::Forward(OnPath(view, packet, candidates));
