@@ -62,9 +62,10 @@ class Arrivals {
   template <class Visit>
   [[gnu::always_inline]] void TakeBefore(Time end, const Visit& visit) {
     TakeWhile(
-        end, [](const Packet&, Time) { return true; }, visit);
+        end, [](const Packet&, PortIndex, Time) { return true; }, visit);
   }
-  // The same, but stops in front of the first packet for which goes(packet, time) returns false.
+  // The same, but stops in front of the first packet for which goes(packet, port, time) returns
+  // false.
   template <class Goes, class Visit>
   [[gnu::always_inline]] void TakeWhile(Time end, const Goes& goes, const Visit& visit) {
     const int64_t bound = next_.Bound(end);
@@ -73,7 +74,7 @@ class Arrivals {
       const size_t port = next_.EntryOf(best);
       const Time at = next_.TimeOf(best);
       WireHead& head = heads_[port];
-      if (!goes(head.Front(), at)) return;
+      if (!goes(head.Front(), static_cast<PortIndex>(port), at)) return;
       best = next_.Set(port, head.ReadSecondArrival());
       const bool goes_on = visit(head.Front(), static_cast<PortIndex>(port), at);
       head.Drop();
@@ -89,7 +90,8 @@ class Arrivals {
     return true;
   }
 
-  // Between Hide() and Show(), the wire at `port` seems to be empty. Nothing is sent on it then.
+  // Between Hide() and Show(), the wire at `port` seems to be empty. Nothing may be sent on
+  // it meanwhile.
   void Hide(PortIndex port) { next_.Set(port, kNever); }
   void Show(PortIndex port) { next_.Set(port, heads_[port].NextArrival()); }
 

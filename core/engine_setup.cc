@@ -245,7 +245,7 @@ void Engine::FormSidesInside() {
 }
 
 // A hub is the only node of its group that has links to other groups, and the only one on its side
-// of the group: so the links of the other nodes lead to it.
+// of the group. So each link of another node joins that node and the hub.
 void Engine::FindHubs() {
   std::vector<std::vector<uint32_t>> outward(groups_.size());  // Ends of links to other groups.
   for (const Link& link : links_) {

@@ -52,13 +52,15 @@ class Node {
 
   virtual void OnLetter(const Letter& /*letter*/) {}
 
-  // Called on the nodes around a hub (core/shard.h) when a window of their group begins. Returns
-  // true if the hub will pass on no packet of this node to another node of the group: neither a
-  // packet that is on the way to the hub, nor one that the node sends in this window.
-  virtual bool SendsOnlyOut() const { return false; }
-  // Called on a hub that has run to `window.inner`. Handles the packets that arrive from outside the
-  // group before `window.end`, up to the first one that does not lead into the group. Leaves
-  // everything else alone. Returns the arrival of that packet, or the window's end.
+  // Called on the nodes around a hub (core/shard.h) when a window of their group begins, at
+  // `start`. Returns true if, from `start` to the end of this window, the node sends no packet
+  // whose destination is another node around the hub, and none of those sends a packet to it.
+  virtual bool IsApart(Time /*start*/) const { return false; }
+  // Called on a hub that has run to `window.inner`. Takes the packets that arrive from outside the
+  // group before `window.end`, up to the first one that it cannot send to a node around it. Sends
+  // those for nodes that are apart, and keeps the others until the next calls of Run(). Returns the
+  // time up to which it has taken packets. A hub that cannot do so returns `window.inner`: for
+  // example, if a packet for a node that is apart is on its way to the hub from inside.
   virtual Time RunInward(const Window& window) { return window.inner; }
 
   // Returns true if the node writes to nothing that belongs to one thread, or that is read between

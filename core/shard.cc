@@ -152,7 +152,7 @@ void Shard::RunNodes(const std::vector<DueNode>& due, const Turn& turn, bool pre
 
 void Shard::RunGroup(Group& group, const Turn& turn) {
   if (group.hub) RunThroughHub(group, turn);
-  if (group.second_side != 0) return RunGroupInTurn(group, turn);
+  if (group.second_side != 0) return RunGroupInTurn(group, turn.window);
   while (group.due.Min() < turn.window.end) {
     const Time start = group.due.Min();
     const Time end = std::min(start + group.lookahead, turn.window.end);
@@ -162,19 +162,18 @@ void Shard::RunGroup(Group& group, const Turn& turn) {
   }
 }
 
-// The same for a group of two sides.
-void Shard::RunGroupInTurn(Group& group, const Turn& turn) {
+// Runs a group of two sides to `outer.end`, the sides in turn.
+void Shard::RunGroupInTurn(Group& group, const Window& outer) {
   const std::array<size_t, kSides + 1> bounds = {0, group.second_side, group.nodes.size()};
   RanTo ran_to{{group.due.Min(), group.due.Min()}};
   for (;;) {
     std::array<Time, kSides> due;
     for (size_t i = 0; i < kSides; ++i) due[i] = group.due.MinOf(bounds[i], bounds[i + 1]);
-    if (std::min(due[0], due[1]) >= turn.window.end) break;
+    if (std::min(due[0], due[1]) >= outer.end) break;
     const size_t side = ran_to.Choose(due, group.lookahead);
     const Time other = ran_to.sides[1 - side];
-    const Window window{.end = std::min(other + group.lookahead, turn.window.end),
-                        .inner = other,
-                        .outer = turn.window.outer};
+    const Window window{
+        .end = std::min(other + group.lookahead, outer.end), .inner = other, .outer = outer.outer};
     SetCheckTime(ran_to.sides[side]);
     RunNodesOf(group,
                group.due.CollectBefore(window.end, bounds[side], bounds[side + 1], due_nodes_),
@@ -184,20 +183,30 @@ void Shard::RunGroupInTurn(Group& group, const Turn& turn) {
   group.due.Refresh();
 }
 
-// Runs the three passes of a group with a hub, if no packet stays inside the group. Ends in front of
-// the first packet from outside that leads back outside.
+// Runs a group with a hub, if at least half of the nodes around it are apart, until a packet
+// arrives from outside that the hub cannot send to one of them.
 void Shard::RunThroughHub(Group& group, const Turn& turn) {
   const uint32_t hub = *group.hub;
   const size_t first = hub == 0 ? 1 : 0;
   const size_t last = first + group.nodes.size() - 1;
-  Window window{.end = turn.window.end, .inner = group.due.Min(), .outer = turn.window.outer};
-  for (size_t i = first; i < last; ++i) {
-    if (!group.nodes[i]->SendsOnlyOut()) return;
-  }
-  SetCheckTime(window.inner);
+  const Time start = group.due.Min();
+  const auto is_apart = [&](size_t i) { return group.nodes[i]->IsApart(start); };
+  size_t apart = 0;
+  for (size_t i = first; i < last; ++i) apart += is_apart(i) ? 1 : 0;
+  if (2 * apart < last - first) return;
+  Window window{.end = turn.window.end, .inner = start, .outer = turn.window.outer};
+  SetCheckTime(start);
   window.end = group.nodes[hub]->RunInward(window);
-  if (window.end == window.inner) return;
-  RunNodesOf(group, group.due.CollectBefore(window.end, first, last, due_nodes_), window);
+  if (window.end == start) return;
+  const size_t due = group.due.CollectBefore(window.end, first, last, due_nodes_);
+  const auto end = due_nodes_.begin() + static_cast<ptrdiff_t>(due);
+  const auto rest = std::partition(due_nodes_.begin(), end, is_apart);
+  RunNodesOf(group, static_cast<size_t>(rest - due_nodes_.begin()), window);
+  if (apart < last - first) {
+    group.due.Set(hub, group.nodes[hub]->Due());
+    group.due.Refresh();
+    return RunGroupInTurn(group, window);
+  }
   window.inner = window.end;
   due_nodes_[0] = hub;
   RunNodesOf(group, 1, window);

@@ -31,10 +31,13 @@ namespace heddle {
 // windows of its own inside a window, bounded by its shortest inner link, so that a few metres of
 // cable do not set the pace of the whole fabric.
 //
-// If one node of the group, the leaf, has a part in every link, it is the group's hub. A window in
-// which no packet goes through the hub from one of the other nodes to another takes three passes
-// instead of finer windows: the hub handles what arrives from outside, the other nodes run, and the
-// hub handles what arrives from them.
+// If one node of the group, the leaf, is an end of every link of the group's nodes, and some of
+// these links lead to other groups, that node is the hub. A node around the hub is apart in a
+// window if no packet goes from it to another node around the hub, or from one of those to it. If
+// at least half of the nodes are apart, these run the window as a whole: first the hub sends them
+// what arrives from outside, then they run, and then the hub handles what arrives from them. Only
+// the others run finer windows. That ends at the first packet from outside that the hub cannot send
+// to a node around it.
 //
 // The first cache line holds all that a window of a group of one node touches.
 struct alignas(64) Group {
@@ -49,7 +52,7 @@ struct alignas(64) Group {
   // second one. Otherwise 0.
   size_t second_side = 0;
   std::optional<uint32_t> hub;  // By index in `nodes`.
-  int64_t weight = 0;  // Number of in-wires, an estimate of the work.
+  int64_t weight = 0;           // Number of in-wires, an estimate of the work.
 };
 
 using Groups = std::vector<std::unique_ptr<Group>>;
@@ -151,7 +154,7 @@ class Shard {
   void RunNodes(const std::vector<DueNode>& due, const Turn& turn, bool prefetches);
   void RunGroup(Group& group, const Turn& turn);
   void RunThroughHub(Group& group, const Turn& turn);
-  void RunGroupInTurn(Group& group, const Turn& turn);
+  void RunGroupInTurn(Group& group, const Window& window);
   void RunNodesOf(Group& group, size_t due, const Window& window);
 
   const uint32_t index_;

@@ -25,6 +25,8 @@ class Tap {
   virtual void OnArrival(uint32_t point, const Packet& packet) = 0;
 };
 
+// A tapped node is never apart, and a tapped hub takes no packets ahead of Run(), because the tap
+// must see packets before the node does.
 class TappedNode final : public Node {
  public:
   // Both must outlive it.

@@ -124,6 +124,7 @@ class WireTail {
   uint64_t pushed() const { return tail_ / PacketRing::kBytes; }
 
   bool within_group() const { return within_group_; }
+  const Node& consumer() const { return *consumer_; }
 
   // Called while building.
   void CarryTelemetry() { telemetry_ = true; }

@@ -180,7 +180,6 @@ class alignas(64) FifoPort {
   }
   Duration delay() const { return delay_; }
   WireTail& wire() { return wire_; }
-  const WireTail& wire() const { return wire_; }
 
   // --- Between windows, when all mail has been read; every event before `now` has been handled ---
 

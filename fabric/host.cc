@@ -110,7 +110,11 @@ void Host::PrefetchEnds() const {
 }
 
 void Host::Run(const Window& window) {
+  HEDDLE_CHECK(arrivals_.Next() >= ran_to_,
+               "a packet arrives at {} ps, but host {} has run to {} ps", arrivals_.Next().ps, id_,
+               ran_to_.ps);
   window_ = &window;
+  ran_to_ = window.end;
   for (;;) {
     const Time arrival = arrivals_.Next();
     const Time timer = NextTimer();
@@ -151,11 +155,12 @@ bool Host::IsDamaged(const Packet& packet) {
   return true;
 }
 
-// Only the peers of flows are known in advance. Other packets may go anywhere.
-bool Host::SendsOnlyOut() const {
-  const bool only_flows = !policy_ && application_ == nullptr &&
+// Only the peers of flows are counted. A host with a policy, datagrams or messages may send packets
+// to others of its leaf, and if any host has a policy, all hosts may receive some.
+bool Host::IsApart(Time start) const {
+  const bool only_flows = !policy_ && paths_ == nullptr && application_ == nullptr &&
                           users_[static_cast<size_t>(Lane::kBackground)].endpoint == nullptr;
-  return only_flows && near_halves_ == 0 && nics_[0].port.wire().taken() >= near_sent_;
+  return only_flows && near_halves_ == 0 && near_until_ < start;
 }
 
 // Receives packets that belong to no flow: datagrams and control packets.

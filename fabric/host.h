@@ -75,6 +75,7 @@ class Host final : public Node {
     loss_[link] = std::move(loss);
   }
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
+  // Null if no host has a policy of the load balancer.
   void SetPaths(const PathTable* paths) { paths_ = paths; }
   void SetLeaves(const LeafMap& leaves) { leaves_ = leaves; }
   void SetLog(FlowLog* log) { log_ = log; }
@@ -120,7 +121,7 @@ class Host final : public Node {
   void PrefetchEnds() const override;
   Time Due() const override { return std::min({arrivals_.Next(), NextTimer(), NextService()}); }
   void OnLetter(const Letter& letter) override;
-  bool SendsOnlyOut() const override;
+  bool IsApart(Time start) const override;
   bool MayMove() const override { return false; }  // Its log belongs to its thread.
 
   // --- For the transport and the background ---
@@ -186,11 +187,12 @@ class Host final : public Node {
     timers_.Set(at, (of == Lane::kTransport ? kTransportTimer : kBackgroundTimer) | key);
   }
 
-  // The transport has released its half of a flow from or to `peer`, and sends nothing more for it.
-  void NoteReleased(HostId peer) {
-    if (!IsNear(peer)) return;
+  // The transport has released its sender or receiver of a flow. The other end, at `peer`, sends
+  // nothing after `last`.
+  void NoteReleased(FlowId flow, HostId peer, Time last) {
+    if (IsMessage(flow) || !IsNear(peer)) return;
     --near_halves_;
-    near_sent_ = nics_[0].port.wire().pushed();
+    near_until_ = std::max(near_until_, last);
   }
 
   // --- Messages of closed-loop workloads ---
@@ -320,7 +322,7 @@ class Host final : public Node {
 
   // Whether `peer` is attached to the same leaf.
   bool IsNear(HostId peer) const { return leaves_.of_host[peer] == leaves_.of_host[id_]; }
-  // The transport is about to have a half of a flow from or to `peer`.
+  // The transport will open a sender to `peer`, or a receiver from it.
   void NoteOpened(HostId peer) { near_halves_ += IsNear(peer) ? 1 : 0; }
 
   User& user(Lane of) { return users_[static_cast<size_t>(of)]; }
@@ -373,6 +375,7 @@ class Host final : public Node {
   void Serve(Nic& nic, Lane of);
 
   Time now_;
+  Time ran_to_{-kNever.ps};  // The end of the last window.
   const Window* window_ = nullptr;
   uint8_t control_class_ = 0;
   Duration pause_response_{0};
@@ -393,10 +396,11 @@ class Host final : public Node {
   HostView view_{*this};
   std::unique_ptr<Application> application_;
   FlowId messages_end_ = 0;
-  // The halves here of flows between hosts of this leaf, from before the start of each; messages do
-  // not count. Packets of those that have been released are among the first `near_sent_` packets.
+  // The number of senders and receivers here whose flow has its other end at this leaf, counted
+  // from before the flow's start. Messages do not count. Neither end of a flow that has been
+  // released here sends anything after `near_until_`.
   int64_t near_halves_ = 0;
-  uint64_t near_sent_ = 0;
+  Time near_until_{-kNever.ps};
   std::optional<FlowId> handed_;  // The message whose last packet is being built.
 
   const HostId id_;

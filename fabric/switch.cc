@@ -12,6 +12,12 @@
 
 namespace heddle {
 
+namespace {
+
+constexpr auto kEveryArrival = [](const Packet&, PortIndex, Time) { return true; };
+
+}  // namespace
+
 [[gnu::always_inline]] inline void Switch::ForwardBy(const Candidates& candidates,
                                                      const Packet& packet, PortIndex in_port) {
   PortIndex port = candidates.ports.front();
@@ -288,9 +294,9 @@ template <bool kHasChoice>
 }
 
 // Run() at FIFO ports for a switch that runs alone, without a branch on whether a packet has a
-// choice: that branch would be mispredicted.
-template <bool kHasChoice>
-void Switch::RunEcmp(const Window& window) {
+// choice: that branch would be mispredicted. See Arrivals::TakeWhile() for `goes`.
+template <bool kHasChoice, class Goes>
+void Switch::RunEcmp(const Window& window, const Goes& goes) {
   const uint64_t salt = ecmp_salt_.value_or(0);
   int64_t asked = 0;
   const auto take = [&](const Packet& packet, PortIndex in_port, Time now)
@@ -305,14 +311,68 @@ void Switch::RunEcmp(const Window& window) {
     SendBy(EcmpHop<kHasChoice>(packet, salt, set), packet, now, window);
     return true;
   };
-  arrivals_.TakeBefore(window.end, take);
+  arrivals_.TakeWhile(window.end, goes, take);
   asked_ += asked;
 }
 
-// Packets to hosts of this switch and packets from them meet nowhere in it: they leave through
-// different ports, and a switch that runs alone keeps no other state.
+template <class Goes>
+void Switch::RunAlone(const Window& window, const Goes& goes) {
+  ecmp_routes_.has_choice ? RunEcmp<true>(window, goes) : RunEcmp<false>(window, goes);
+}
+
+// The same if RunInward() has kept packets. Of packets that arrive at one instant, those from hosts
+// go first, then the kept ones, then others from outside, in the order of in-ports.
+void Switch::RunKept(const Window& window) {
+  const auto is_inner = [this](const Packet&, PortIndex port, Time) {
+    return ports_[port].wire().within_group();
+  };
+  while (kept_next_ < window.end) {
+    const Time now = kept_next_;
+    RunAlone({.end = now + 1_ps, .inner = window.inner, .outer = window.outer}, is_inner);
+    const Packet& packet = kept_.front();
+    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
+    SendBy(ecmp_routes_.hops[set.first], packet, now, window);
+    kept_.pop_front();
+    kept_next_ = kept_.empty() ? kNever : kept_.front().arrival;
+  }
+  RunAlone(window, kEveryArrival);
+}
+
+// Fills in `keeps_`. Returns false if RunInward() could change the order of packets at a port: if a
+// packet for a host that is apart is on its way from another host, or if kept packets could not be
+// sent in the order of in-ports.
+bool Switch::MayRunInward(Time start) {
+  if (queued_ || !RunsAlone()) return false;
+  keeps_.assign(ports_.size(), 0);
+  bool hosts_come_first = true;
+  bool may = true;
+  for (size_t i = 0; i < ports_.size(); ++i) {
+    const WireTail& wire = ports_[i].wire();
+    if (!wire.within_group()) continue;
+    hosts_come_first = hosts_come_first && (i == 0 || ports_[i - 1].wire().within_group());
+    if (wire.consumer().IsApart(start)) continue;
+    keeps_[i] = 1;
+    may = false;
+  }
+  may = may || hosts_come_first;  // See RunKept().
+  const auto look = [&](const Packet& packet) {
+    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
+    if (set.count > 1) return;
+    const bool has_port = set.count == 1;
+    const PortIndex out = has_port ? ecmp_routes_.hops[set.first].port : PortIndex{0};
+    if (!has_port || (ports_[out].wire().within_group() && keeps_[out] == 0)) may = false;
+  };
+  for (size_t i = 0; i < ports_.size(); ++i) {
+    if (!ports_[i].wire().within_group()) continue;
+    arrivals_.head(static_cast<PortIndex>(i)).ForEachBefore(kNever, look);
+  }
+  return may;
+}
+
+// In this window, no host of this switch sends to a host that is apart. So the port to such a host
+// gets packets only from outside, and these can be sent ahead of all others.
 Time Switch::RunInward(const Window& window) {
-  if (queued_ || !RunsAlone()) return window.inner;
+  if (!MayRunInward(window.inner)) return window.inner;
   const auto for_inner_wires = [&](const auto& change) {
     for (size_t i = 0; i < ports_.size(); ++i) {
       if (ports_[i].wire().within_group()) change(static_cast<PortIndex>(i));
@@ -321,7 +381,8 @@ Time Switch::RunInward(const Window& window) {
   for_inner_wires([&](PortIndex port) { arrivals_.Hide(port); });
   Time end = window.end;
   EcmpRoutes::Hop hop{};
-  const auto leads_inward = [&](const Packet& packet, Time now) __attribute__((always_inline)) {
+  const auto leads_inward = [&](const Packet& packet, PortIndex, Time now)
+      __attribute__((always_inline)) {
     const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
     if (set.count == 1) hop = ecmp_routes_.hops[set.first];
     const bool is_inner = set.count == 1 && ports_[hop.port].wire().within_group();
@@ -331,11 +392,16 @@ Time Switch::RunInward(const Window& window) {
     return false;
   };
   const auto take = [&](const Packet& packet, PortIndex, Time now) __attribute__((always_inline)) {
-    SendBy(hop, packet, now, window);
+    if (keeps_[hop.port] != 0) {
+      kept_.push_back(packet);
+    } else {
+      SendBy(hop, packet, now, window);
+    }
     return true;
   };
   arrivals_.TakeWhile(window.end, leads_inward, take);
   for_inner_wires([&](PortIndex port) { arrivals_.Show(port); });
+  if (!kept_.empty()) kept_next_ = kept_.front().arrival;
   return end;
 }
 
@@ -434,7 +500,8 @@ void Switch::Run(const Window& window) {
     if (!alone) return RunLate(window);
     return ecmp_routes_.has_choice ? RunEcmpLate<true>(window) : RunEcmpLate<false>(window);
   }
-  if (alone) return ecmp_routes_.has_choice ? RunEcmp<true>(window) : RunEcmp<false>(window);
+  if (kept_next_ != kNever) return RunKept(window);
+  if (alone) return RunAlone(window, kEveryArrival);
   for (;;) {
     const Time arrival = arrivals_.Next();
     const Time timer = timers_.Next();

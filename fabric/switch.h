@@ -16,6 +16,7 @@
 
 #include "core/fixed_vector.h"
 #include "core/node.h"
+#include "core/ring.h"
 #include "core/timers.h"
 #include "fabric/fifo_port.h"
 #include "fabric/host_policy.h"  // LeafMap
@@ -136,7 +137,8 @@ class Switch final : public Node {
   void PrefetchEnds() const override;
   void PrefetchParts(Time end) override;
   Time Due() const override {
-    const Time due = std::min({arrivals_.Next(), timers_.Next(), transmissions_.Next()});
+    const Time due =
+        std::min({arrivals_.Next(), kept_next_, timers_.Next(), transmissions_.Next()});
     return queued_ ? std::min(due, queued_->Due()) : due;
   }
 
@@ -170,8 +172,12 @@ class Switch final : public Node {
   void ShowLate(const QueuedPorts::Started& started, Time start);
   void Show(const QueuedPorts::Started& started);
   void ShowSent();
-  template <bool kHasChoice>
-  void RunEcmp(const Window& window);
+  bool MayRunInward(Time start);
+  template <class Goes>
+  void RunAlone(const Window& window, const Goes& goes);
+  void RunKept(const Window& window);
+  template <bool kHasChoice, class Goes>
+  void RunEcmp(const Window& window, const Goes& goes);
   template <bool kHasChoice>
   void RunEcmpLate(const Window& window);
   void SendBy(const EcmpRoutes::Hop& hop, const Packet& packet, Time now, const Window& window);
@@ -237,6 +243,10 @@ class Switch final : public Node {
   std::unique_ptr<QueuedPorts> queued_;
   SwitchView view_{*this};
   TransmitReplay transmissions_;
+  // Packets that RunInward() has taken for hosts that are not apart. Run() sends them.
+  Ring<Packet> kept_;
+  Time kept_next_ = kNever;     // The arrival of the first of them.
+  std::vector<uint8_t> keeps_;  // By port: 1 if it leads to a host that is not apart.
 
   const SwitchId id_;
   const int tier_;

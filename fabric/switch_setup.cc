@@ -131,6 +131,7 @@ size_t Switch::memory_bytes() const {
   size_t bytes = sizeof(*this) + policy_->StateBytes();
   for (const FifoPort& port : ports_) bytes += port.memory_bytes();
   if (queued_) bytes += queued_->memory_bytes();
+  bytes += kept_.capacity() * sizeof(Packet);
   return bytes + routes_.sets_of_group.capacity() * sizeof(RoutingTable::GroupSets);
 }
 

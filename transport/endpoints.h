@@ -289,7 +289,7 @@ class Endpoints : public Transport, private Resequencer::Sink {
     const Time close = record.done + shared_.close_delay;
     host_.Tell(sender.spec().dst, kFlowEnded, FlowEnded{flow, sender.spec().start, close, record},
                close);
-    host_.NoteReleased(sender.spec().dst);
+    host_.NoteReleased(flow, sender.spec().dst, close);
     senders_.Release(flow);
   }
 
@@ -297,7 +297,7 @@ class Endpoints : public Transport, private Resequencer::Sink {
     if (resequencer_ != nullptr) resequencer_->Close(receivers_.table.Find(flow), host_.now());
     const FlowRecord record = receivers_.Find(flow)->record();
     host_.log().Add(record);
-    host_.NoteReleased(record.spec.src);
+    host_.NoteReleased(flow, record.spec.src, host_.now());
     receivers_.Release(flow);
     host_.NoteClosed(flow);
   }

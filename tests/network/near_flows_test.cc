@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests leaves with short links to their hosts. While no flow has both ends at a leaf, a window
-// takes three passes over the leaf and its hosts (core/shard.h) instead of many finer windows.
+// Tests leaves with short links to their hosts. Only hosts with a flow from or to another host of
+// their leaf, a near flow, run in finer windows. The others are apart (core/shard.h).
 
 #include <gtest/gtest.h>
 
@@ -32,29 +32,28 @@ void AddRing(Lab& lab, HostId step, int64_t size, Time start = {}) {
   }
 }
 
-// The node visits of a window, without finer windows: leaves run twice.
+// The most visits if no group runs finer windows: each host and spine once a window, leaves twice.
 double MostVisits(const Engine& engine) {
   return static_cast<double>(engine.windows()) * (kHosts + 2 + 2 * 4);
 }
 
-TEST(NearFlowsTest, ThreePassesReplaceFinerWindowsIfThereAreNone) {
+TEST(NearFlowsTest, WithoutThemNoGroupRunsFinerWindows) {
   Lab lab({.graph = ShortLinks(), .transport = "{kind: dctcp}"});
   AddRing(lab, kPerLeaf, 1'000'000);
   lab.Run();
   EXPECT_LE(lab.network().engine().node_visits(), MostVisits(lab.network().engine()));
 }
 
-TEST(NearFlowsTest, FinerWindowsEndWithTheLastOne) {
+TEST(NearFlowsTest, AfterTheLastOneItsHostsAreApartAgain) {
   Lab lab({.graph = ShortLinks(), .transport = "{kind: dctcp}"});
   AddRing(lab, kPerLeaf, 10'000'000);
   const FlowId near = lab.AddFlow(5, 6, 1'000'000, Time{} + 1_ms);
   std::vector<int64_t> visits;  // Up to each multiple of 200 us.
-  std::vector<bool> only_out;   // Of the near flow's ends, then.
-  lab.SampleEvery(200_us, [&](Time) {
+  std::vector<bool> apart;      // Of the near flow's ends, then.
+  lab.SampleEvery(200_us, [&](Time now) {
     visits.push_back(lab.network().engine().node_visits());
-    only_out.push_back(lab.network().host(5).SendsOnlyOut() &&
-                       lab.network().host(6).SendsOnlyOut());
-    EXPECT_TRUE(lab.network().host(4).SendsOnlyOut());
+    apart.push_back(lab.network().host(5).IsApart(now) && lab.network().host(6).IsApart(now));
+    EXPECT_TRUE(lab.network().host(4).IsApart(now));
   });
   lab.Run();
   const size_t closed =
@@ -67,30 +66,30 @@ TEST(NearFlowsTest, FinerWindowsEndWithTheLastOne) {
   EXPECT_LT(in_interval(closed + 1), 1.1 * static_cast<double>(in_interval(4)));
   for (size_t i = 0; i < visits.size(); ++i) {
     if (i <= 4 || i > closed) {
-      EXPECT_TRUE(only_out[i]) << i;
+      EXPECT_TRUE(apart[i]) << i;
     } else if (i == 6) {
-      EXPECT_FALSE(only_out[i]);
+      EXPECT_FALSE(apart[i]);
     }
   }
 }
 
-// Their destinations are not known in advance.
-TEST(NearFlowsTest, AreNotRuledOutAtHostsThatSendMoreThanFlows) {
+// Datagrams and the packets of policies are not counted.
+TEST(NearFlowsTest, AHostWithDatagramsOrAPolicyIsNeverApart) {
   Lab with_policy(
       {.graph = ShortLinks(), .transport = "{kind: dctcp}", .balancer = "{kind: presto}"});
   Lab datagrams({.graph = ShortLinks(),
                  .transport = "{kind: dctcp}",
                  .background = {Datagrams(0, 2, 4, 1_Gbps)}});
   for (HostId h = 0; h < kHosts; ++h) {
-    EXPECT_FALSE(with_policy.network().host(h).SendsOnlyOut());
-    EXPECT_EQ(datagrams.network().host(h).SendsOnlyOut(), h != 2 && h != 4) << h;
+    EXPECT_FALSE(with_policy.network().host(h).IsApart(Time{}));
+    EXPECT_EQ(datagrams.network().host(h).IsApart(Time{}), h != 2 && h != 4) << h;
   }
 }
 
-// Flows of a few packets come and go, half of them inside a leaf, in a ring of switches that also
-// pass on packets of others. Queues are short, so packets are lost. Eager ports never take the
-// three passes.
-TEST(NearFlowsTest, ChangeNothingInWhatHappens) {
+// Flows of a few packets come and go, half of them inside a leaf, in a ring of leaves that also
+// carry transit traffic. Queues are short, so packets are lost. At eager ports, no host is
+// apart.
+TEST(NearFlowsTest, AreTheSameAsAtEagerPorts) {
   const auto run = [](uint64_t seed, Ports ports) {
     Lab lab({.graph = GraphFrom(
                  "{kind: custom, hosts: 12, switches: [{name: s0}, {name: s1}, {name: s2}, {name: "
