@@ -150,7 +150,7 @@ class Hub final : public Node {
   int64_t kept = 0;
 
  private:
-  bool IsApart(uint32_t node) const {
+  bool IsNodeApart(uint32_t node) const {
     return ports[node % kPerRack].wire.consumer().IsApart(start_);
   }
   // A packet of the rack for a node that is apart now is on its way.
@@ -158,7 +158,7 @@ class Hub final : public Node {
     bool has = false;
     for (PortIndex port = 0; port < kPerRack; ++port) {
       arrivals_.head(port).ForEachBefore(kNever, [&](const Packet& packet) {
-        has = has || (PortTo(packet) < kPerRack && IsApart(packet.seq));
+        has = has || (PortTo(packet) < kPerRack && IsNodeApart(packet.seq));
       });
     }
     return has;
@@ -181,7 +181,7 @@ class Hub final : public Node {
       return false;
     };
     arrivals_.TakeWhile(window.end, leads_inward, [&](const Packet& packet, PortIndex, Time now) {
-      if (IsApart(packet.seq)) {
+      if (IsNodeApart(packet.seq)) {
         Pass(packet, now, window);
       } else {
         kept_.push_back(packet);
