@@ -57,12 +57,14 @@ class Arrivals {
   }
   const Telemetry& ExtraOf(const Taken& taken) { return heads_[taken.port].FrontExtra(); }
 
+  // For TakeWhile().
+  static constexpr auto kEvery = [](const Packet&, PortIndex, Time) { return true; };
+
   // Removes the packets that arrive before `end`, one after the other, until visit(packet, port,
   // time) returns false. A packet stays where it is until that call returns.
   template <class Visit>
   [[gnu::always_inline]] void TakeBefore(Time end, const Visit& visit) {
-    TakeWhile(
-        end, [](const Packet&, PortIndex, Time) { return true; }, visit);
+    TakeWhile(end, kEvery, visit);
   }
   // The same, but stops in front of the first packet for which goes(packet, port, time) returns
   // false.

@@ -247,21 +247,22 @@ void Engine::FormSidesInside() {
 // A hub is the only node of its group that has links to other groups, and the only one on its side
 // of the group. So each link of another node joins that node and the hub.
 void Engine::FindHubs() {
-  std::vector<std::vector<uint32_t>> outward(groups_.size());  // Ends of links to other groups.
+  std::vector<bool> has_several(groups_.size(), false);  // Nodes with links to other groups.
   for (const Link& link : links_) {
     if (link.wire->within_group_) continue;
     for (const Node* end : std::array{link.from, link.wire->consumer_}) {
-      outward[end->group_].push_back(end->index_in_group_);
+      std::optional<uint32_t>& hub = groups_[end->group_]->hub;
+      if (!hub) hub = end->index_in_group_;
+      if (*hub != end->index_in_group_) has_several[end->group_] = true;
     }
   }
   for (uint32_t g = 0; g < groups_.size(); ++g) {
     Group& group = *groups_[g];
-    if (group.second_side == 0 || outward[g].empty()) continue;
-    const uint32_t hub = outward[g].front();
-    const size_t others =
-        hub < group.second_side ? group.second_side : group.nodes.size() - group.second_side;
-    const auto is_hub = [&](uint32_t node) { return node == hub; };
-    if (others == 1 && std::ranges::all_of(outward[g], is_hub)) group.hub = hub;
+    if (!group.hub) continue;
+    const size_t size = group.nodes.size();
+    const size_t of_side =
+        *group.hub < group.second_side ? group.second_side : size - group.second_side;
+    if (group.second_side == 0 || of_side != 1 || has_several[g]) group.hub.reset();
   }
 }
 

@@ -106,7 +106,7 @@ void Shard::RunPart(Part& part, const Turn& turn) {
   RunOnce(part, turn);
   Sampler sampler(samples_);
   for (const size_t g : part.fine) {
-    RunGroup(*groups_[g], turn);
+    RunGroup(*groups_[g], turn.window);
     sampler.Charge(*groups_[g]);
     due_[turn.side].Set(g, groups_[g]->due.Min());
   }
@@ -150,14 +150,14 @@ void Shard::RunNodes(const std::vector<DueNode>& due, const Turn& turn, bool pre
   }
 }
 
-void Shard::RunGroup(Group& group, const Turn& turn) {
-  if (group.hub) RunThroughHub(group, turn);
-  if (group.second_side != 0) return RunGroupInTurn(group, turn.window);
-  while (group.due.Min() < turn.window.end) {
+void Shard::RunGroup(Group& group, const Window& window) {
+  if (group.hub) RunThroughHub(group, window);
+  if (group.second_side != 0) return RunGroupInTurn(group, window);
+  while (group.due.Min() < window.end) {
     const Time start = group.due.Min();
-    const Time end = std::min(start + group.lookahead, turn.window.end);
+    const Time end = std::min(start + group.lookahead, window.end);
     SetCheckTime(start);
-    RunNodesOf(group, group.due.CollectBefore(end, due_nodes_), {end, end, turn.window.outer});
+    RunNodesOf(group, group.due.CollectBefore(end, due_nodes_), {end, end, window.outer});
     group.due.Refresh();
   }
 }
@@ -185,7 +185,7 @@ void Shard::RunGroupInTurn(Group& group, const Window& outer) {
 
 // Runs a group with a hub, if at least half of the nodes around it are apart, until a packet
 // arrives from outside that the hub cannot send to one of them.
-void Shard::RunThroughHub(Group& group, const Turn& turn) {
+void Shard::RunThroughHub(Group& group, const Window& outer) {
   const uint32_t hub = *group.hub;
   const size_t first = hub == 0 ? 1 : 0;
   const size_t last = first + group.nodes.size() - 1;
@@ -194,7 +194,7 @@ void Shard::RunThroughHub(Group& group, const Turn& turn) {
   size_t apart = 0;
   for (size_t i = first; i < last; ++i) apart += is_apart(i) ? 1 : 0;
   if (2 * apart < last - first) return;
-  Window window{.end = turn.window.end, .inner = start, .outer = turn.window.outer};
+  Window window{.end = outer.end, .inner = start, .outer = outer.outer};
   SetCheckTime(start);
   window.end = group.nodes[hub]->RunInward(window);
   if (window.end == start) return;

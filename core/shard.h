@@ -152,9 +152,9 @@ class Shard {
   void RunPart(Part& part, const Turn& turn);
   void RunOnce(Part& part, const Turn& turn);
   void RunNodes(const std::vector<DueNode>& due, const Turn& turn, bool prefetches);
-  void RunGroup(Group& group, const Turn& turn);
-  void RunThroughHub(Group& group, const Turn& turn);
-  void RunGroupInTurn(Group& group, const Window& window);
+  void RunGroup(Group& group, const Window& window);
+  void RunThroughHub(Group& group, const Window& outer);
+  void RunGroupInTurn(Group& group, const Window& outer);
   void RunNodesOf(Group& group, size_t due, const Window& window);
 
   const uint32_t index_;

@@ -320,7 +320,7 @@ class Host final : public Node {
     PauseMeter pauses;
   };
 
-  // Whether `peer` is attached to the same leaf.
+  // Returns true if `peer` is attached to the leaf of this host.
   bool IsNear(HostId peer) const { return leaves_.of_host[peer] == leaves_.of_host[id_]; }
   // The transport will open a sender to `peer`, or a receiver from it.
   void NoteOpened(HostId peer) { near_halves_ += IsNear(peer) ? 1 : 0; }

@@ -12,12 +12,6 @@
 
 namespace heddle {
 
-namespace {
-
-constexpr auto kEveryArrival = [](const Packet&, PortIndex, Time) { return true; };
-
-}  // namespace
-
 [[gnu::always_inline]] inline void Switch::ForwardBy(const Candidates& candidates,
                                                      const Packet& packet, PortIndex in_port) {
   PortIndex port = candidates.ports.front();
@@ -284,15 +278,6 @@ template <bool kHasChoice>
   return ecmp_routes_.hops[set.first + chosen];
 }
 
-// Sends a packet that has arrived at `now` through a FIFO port.
-[[gnu::always_inline]] inline void Switch::SendBy(const EcmpRoutes::Hop& hop, const Packet& packet,
-                                                  Time now, const Window& window) {
-  if (ports_[hop.port].Send(packet, hop.path_part, now, window)) [[likely]]
-    return;
-  now_ = now;
-  ReportDrop(packet);
-}
-
 // Run() at FIFO ports for a switch that runs alone, without a branch on whether a packet has a
 // choice: that branch would be mispredicted. See Arrivals::TakeWhile() for `goes`.
 template <bool kHasChoice, class Goes>
@@ -315,94 +300,15 @@ void Switch::RunEcmp(const Window& window, const Goes& goes) {
   asked_ += asked;
 }
 
-template <class Goes>
-void Switch::RunAlone(const Window& window, const Goes& goes) {
-  ecmp_routes_.has_choice ? RunEcmp<true>(window, goes) : RunEcmp<false>(window, goes);
+void Switch::RunAlone(const Window& window) {
+  constexpr auto kEvery = Arrivals::kEvery;
+  ecmp_routes_.has_choice ? RunEcmp<true>(window, kEvery) : RunEcmp<false>(window, kEvery);
 }
 
-// The same if RunInward() has kept packets. Of packets that arrive at one instant, those from hosts
-// go first, then the kept ones, then others from outside, in the order of in-ports.
-void Switch::RunKept(const Window& window) {
-  const auto is_inner = [this](const Packet&, PortIndex port, Time) {
-    return ports_[port].wire().within_group();
-  };
-  while (kept_next_ < window.end) {
-    const Time now = kept_next_;
-    RunAlone({.end = now + 1_ps, .inner = window.inner, .outer = window.outer}, is_inner);
-    const Packet& packet = kept_.front();
-    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
-    SendBy(ecmp_routes_.hops[set.first], packet, now, window);
-    kept_.pop_front();
-    kept_next_ = kept_.empty() ? kNever : kept_.front().arrival;
-  }
-  RunAlone(window, kEveryArrival);
-}
-
-// Fills in `keeps_`. Returns false if RunInward() could change the order of packets at a port: if a
-// packet for a host that is apart is on its way from another host, or if kept packets could not be
-// sent in the order of in-ports.
-bool Switch::MayRunInward(Time start) {
-  if (queued_ || !RunsAlone()) return false;
-  keeps_.assign(ports_.size(), 0);
-  bool hosts_come_first = true;
-  bool may = true;
-  for (size_t i = 0; i < ports_.size(); ++i) {
-    const WireTail& wire = ports_[i].wire();
-    if (!wire.within_group()) continue;
-    hosts_come_first = hosts_come_first && (i == 0 || ports_[i - 1].wire().within_group());
-    if (wire.consumer().IsApart(start)) continue;
-    keeps_[i] = 1;
-    may = false;
-  }
-  may = may || hosts_come_first;  // See RunKept().
-  const auto look = [&](const Packet& packet) {
-    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
-    if (set.count > 1) return;
-    const bool has_port = set.count == 1;
-    const PortIndex out = has_port ? ecmp_routes_.hops[set.first].port : PortIndex{0};
-    if (!has_port || (ports_[out].wire().within_group() && keeps_[out] == 0)) may = false;
-  };
-  for (size_t i = 0; i < ports_.size(); ++i) {
-    if (!ports_[i].wire().within_group()) continue;
-    arrivals_.head(static_cast<PortIndex>(i)).ForEachBefore(kNever, look);
-  }
-  return may;
-}
-
-// In this window, no host of this switch sends to a host that is apart. So the port to such a host
-// gets packets only from outside, and these can be sent ahead of all others.
-Time Switch::RunInward(const Window& window) {
-  if (!MayRunInward(window.inner)) return window.inner;
-  const auto for_inner_wires = [&](const auto& change) {
-    for (size_t i = 0; i < ports_.size(); ++i) {
-      if (ports_[i].wire().within_group()) change(static_cast<PortIndex>(i));
-    }
-  };
-  for_inner_wires([&](PortIndex port) { arrivals_.Hide(port); });
-  Time end = window.end;
-  EcmpRoutes::Hop hop{};
-  const auto leads_inward = [&](const Packet& packet, PortIndex, Time now)
-      __attribute__((always_inline)) {
-    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
-    if (set.count == 1) hop = ecmp_routes_.hops[set.first];
-    const bool is_inner = set.count == 1 && ports_[hop.port].wire().within_group();
-    if (is_inner && packet.hops < kMaxHops) [[likely]]
-      return true;
-    end = now;
-    return false;
-  };
-  const auto take = [&](const Packet& packet, PortIndex, Time now) __attribute__((always_inline)) {
-    if (keeps_[hop.port] != 0) {
-      kept_.push_back(packet);
-    } else {
-      SendBy(hop, packet, now, window);
-    }
-    return true;
-  };
-  arrivals_.TakeWhile(window.end, leads_inward, take);
-  for_inner_wires([&](PortIndex port) { arrivals_.Show(port); });
-  if (!kept_.empty()) kept_next_ = kept_.front().arrival;
-  return end;
+// The same up to the first packet that arrives from outside the group.
+void Switch::RunAloneInside(const Window& window) {
+  const auto is_inner = [this](const Packet&, PortIndex port, Time) { return IsInner(port); };
+  ecmp_routes_.has_choice ? RunEcmp<true>(window, is_inner) : RunEcmp<false>(window, is_inner);
 }
 
 // The same for late ports.
@@ -500,8 +406,8 @@ void Switch::Run(const Window& window) {
     if (!alone) return RunLate(window);
     return ecmp_routes_.has_choice ? RunEcmpLate<true>(window) : RunEcmpLate<false>(window);
   }
-  if (kept_next_ != kNever) return RunKept(window);
-  if (alone) return RunAlone(window, kEveryArrival);
+  if (!kept_.empty()) return RunKept(window);
+  if (alone) return RunAlone(window);
   for (;;) {
     const Time arrival = arrivals_.Next();
     const Time timer = timers_.Next();

@@ -137,8 +137,8 @@ class Switch final : public Node {
   void PrefetchEnds() const override;
   void PrefetchParts(Time end) override;
   Time Due() const override {
-    const Time due =
-        std::min({arrivals_.Next(), kept_next_, timers_.Next(), transmissions_.Next()});
+    const Time kept = kept_.empty() ? kNever : kept_.front().arrival;
+    const Time due = std::min({arrivals_.Next(), kept, timers_.Next(), transmissions_.Next()});
     return queued_ ? std::min(due, queued_->Due()) : due;
   }
 
@@ -172,15 +172,30 @@ class Switch final : public Node {
   void ShowLate(const QueuedPorts::Started& started, Time start);
   void Show(const QueuedPorts::Started& started);
   void ShowSent();
+  void RunAlone(const Window& window);
+  void RunAloneInside(const Window& window);
   bool MayRunInward(Time start);
-  template <class Goes>
-  void RunAlone(const Window& window, const Goes& goes);
   void RunKept(const Window& window);
   template <bool kHasChoice, class Goes>
   void RunEcmp(const Window& window, const Goes& goes);
   template <bool kHasChoice>
   void RunEcmpLate(const Window& window);
-  void SendBy(const EcmpRoutes::Hop& hop, const Packet& packet, Time now, const Window& window);
+  // Sends a packet that has arrived at `now` through a FIFO port.
+  [[gnu::always_inline]] void SendBy(const EcmpRoutes::Hop& hop, const Packet& packet, Time now,
+                                     const Window& window) {
+    if (ports_[hop.port].Send(packet, hop.path_part, now, window)) [[likely]]
+      return;
+    now_ = now;
+    ReportDrop(packet);
+  }
+  // Inner ports lead to nodes of this switch's group.
+  bool IsInner(PortIndex port) { return ports_[port].wire().within_group(); }
+  template <class Visit>
+  void ForEachInnerPort(const Visit& visit) {
+    for (PortIndex port = 0; port < ports_.size(); ++port) {
+      if (IsInner(port)) visit(port);
+    }
+  }
   template <bool kHasChoice>
   EcmpRoutes::Hop EcmpHop(const Packet& packet, uint64_t salt, const RoutingTable::Set& set) const;
   void HandleArrival();
@@ -245,7 +260,6 @@ class Switch final : public Node {
   TransmitReplay transmissions_;
   // Packets that RunInward() has taken for hosts that are not apart. Run() sends them.
   Ring<Packet> kept_;
-  Time kept_next_ = kNever;     // The arrival of the first of them.
   std::vector<uint8_t> keeps_;  // By port: 1 if it leads to a host that is not apart.
 
   const SwitchId id_;

@@ -14,11 +14,13 @@
 #include "core/random.h"
 #include "fabric/fifo_port.h"
 #include "fabric/queued_port.h"
+#include "tests/support/packet_sink.h"
 #include "tests/support/traces.h"
+#include "tests/support/until_conductor.h"
 
 namespace heddle {
 
-class LatePort final : public Conductor {
+class LatePort {
  public:
   LatePort(const PortSettings& settings, const QueueSettings& queues) : source_(settings, queues) {
     engine_.Add(source_, engine_.AddGroup());
@@ -31,19 +33,12 @@ class LatePort final : public Conductor {
   void Run(std::vector<Offer> offers, std::function<void(Time)> at_window_end = nullptr) {
     source_.offers = std::move(offers);
     source_.Wake(source_.Due());
-    close_ = std::move(at_window_end);
-    engine_.Run(*this);
+    UntilConductor conductor(kNever, std::move(at_window_end));
+    engine_.Run(conductor);
   }
   QueuedPort& port() { return source_.queued; }
   FifoPort& out() { return source_.out; }
   const std::vector<Packet>& received() const { return sink_.received; }
-
-  Time Next() override { return kNever; }
-  Time Open(Time /*start*/, Time latest) override { return latest; }
-  void Close(Time end) override {
-    if (close_) close_(end);
-  }
-  Time End() const override { return kNever; }
 
  private:
   struct Source final : Node {
@@ -77,19 +72,10 @@ class LatePort final : public Conductor {
     std::vector<Offer> offers;
     size_t next = 0;
   };
-  struct Sink final : Node {
-    void Run(const Window& window) override {
-      for (; arrivals_.Next() < window.end; arrivals_.Pop()) received.push_back(arrivals_.Front());
-    }
-    Time Due() const override { return arrivals_.Next(); }
-
-    std::vector<Packet> received;
-  };
 
   Engine engine_;
   Source source_;
-  Sink sink_;
-  std::function<void(Time)> close_;
+  PacketSink sink_;
 };
 
 }  // namespace heddle

@@ -12,6 +12,8 @@
 #include "core/engine.h"
 #include "core/node.h"
 #include "fabric/fifo_port.h"
+#include "tests/support/packet_sink.h"
+#include "tests/support/until_conductor.h"
 
 namespace heddle {
 
@@ -37,7 +39,7 @@ class PortBench {
   void Run(std::vector<Offer> offers, std::function<void(Time)> at_window_end = nullptr) {
     source_.offers = std::move(offers);
     if (!source_.offers.empty()) source_.Wake(source_.offers.front().at);
-    Forever conductor(std::move(at_window_end));
+    UntilConductor conductor(kNever, std::move(at_window_end));
     engine_.Run(conductor);
   }
 
@@ -61,31 +63,10 @@ class PortBench {
     std::vector<bool> accepted;
     size_t next = 0;
   };
-  struct Sink final : Node {
-    void Run(const Window& window) override {
-      for (; arrivals_.Next() < window.end; arrivals_.Pop()) received.push_back(arrivals_.Front());
-    }
-    Time Due() const override { return arrivals_.Next(); }
-
-    std::vector<Packet> received;
-  };
-  class Forever final : public Conductor {
-   public:
-    explicit Forever(std::function<void(Time)> close) : close_(std::move(close)) {}
-    Time Next() override { return kNever; }
-    Time Open(Time /*start*/, Time latest) override { return latest; }
-    void Close(Time end) override {
-      if (close_) close_(end);
-    }
-    Time End() const override { return kNever; }
-
-   private:
-    std::function<void(Time)> close_;
-  };
 
   Engine engine_;
   Source source_;
-  Sink sink_;
+  PacketSink sink_;
 };
 
 }  // namespace heddle

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// A leaf with short links to its hosts, as the hub of their group (core/shard.h). It takes packets
+// from outside ahead of those from its hosts.
+
+#include "fabric/switch.h"
+
+namespace heddle {
+
+// Fills in `keeps_`. Returns false if RunInward() could change the order of packets at a port: if a
+// packet for a host that is apart is on its way from another host, or if kept packets could not be
+// sent in the order of in-ports.
+bool Switch::MayRunInward(Time start) {
+  if (queued_ || !RunsAlone()) return false;
+  keeps_.assign(ports_.size(), 0);
+  size_t inner = 0;
+  size_t end_of_inner = 0;
+  bool keeps = false;
+  ForEachInnerPort([&](PortIndex port) {
+    ++inner;
+    end_of_inner = port + size_t{1};
+    if (ports_[port].wire().consumer().IsApart(start)) return;
+    keeps_[port] = 1;
+    keeps = true;
+  });
+  const bool hosts_come_first = inner == end_of_inner;
+  bool may = !keeps || hosts_come_first;  // See RunKept().
+  const auto look = [&](const Packet& packet) {
+    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
+    if (set.count > 1) return;
+    const bool has_port = set.count == 1;
+    const PortIndex out = has_port ? ecmp_routes_.hops[set.first].port : PortIndex{0};
+    if (!has_port || (IsInner(out) && keeps_[out] == 0)) may = false;
+  };
+  ForEachInnerPort([&](PortIndex port) { arrivals_.head(port).ForEachBefore(kNever, look); });
+  return may;
+}
+
+// In this window, no host of this switch sends to a host that is apart. So the port to such a host
+// gets packets only from outside, and these can be sent ahead of all others.
+Time Switch::RunInward(const Window& window) {
+  if (!MayRunInward(window.inner)) return window.inner;
+  ForEachInnerPort([&](PortIndex port) { arrivals_.Hide(port); });
+  Time end = window.end;
+  EcmpRoutes::Hop hop{};
+  const auto leads_inward = [&](const Packet& packet, PortIndex, Time now)
+      __attribute__((always_inline)) {
+    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
+    if (set.count == 1) hop = ecmp_routes_.hops[set.first];
+    const bool is_inner = set.count == 1 && IsInner(hop.port);
+    if (is_inner && packet.hops < kMaxHops) [[likely]]
+      return true;
+    end = now;
+    return false;
+  };
+  const auto take = [&](const Packet& packet, PortIndex, Time now) __attribute__((always_inline)) {
+    if (keeps_[hop.port] != 0) {
+      kept_.push_back(packet);
+    } else {
+      SendBy(hop, packet, now, window);
+    }
+    return true;
+  };
+  arrivals_.TakeWhile(window.end, leads_inward, take);
+  ForEachInnerPort([&](PortIndex port) { arrivals_.Show(port); });
+  return end;
+}
+
+// Run() if RunInward() has kept packets. Of packets that arrive at one instant, those from hosts go
+// first, then the kept ones, then others from outside, in the order of in-ports.
+void Switch::RunKept(const Window& window) {
+  while (!kept_.empty() && kept_.front().arrival < window.end) {
+    const Packet& packet = kept_.front();
+    const Time now = packet.arrival;
+    RunAloneInside({.end = now + 1_ps, .inner = window.inner, .outer = window.outer});
+    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
+    SendBy(ecmp_routes_.hops[set.first], packet, now, window);
+    kept_.pop_front();
+  }
+  RunAlone(window);
+}
+
+}  // namespace heddle
