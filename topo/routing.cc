@@ -24,6 +24,17 @@ constexpr uint64_t kTooManyPathIds = 1 << 20;  // Products of uplinks are cut to
 // The words that hold one bit for each of `things`.
 constexpr size_t WordsFor(size_t things) { return (things + 63) / 64; }
 
+bool Has(std::span<const uint64_t> bits, size_t i) { return (bits[i / 64] >> i % 64 & 1) != 0; }
+
+// Sets those bits of `changes` that differ in `bits` from the bit before.
+void AddChanges(std::span<const uint64_t> bits, std::span<uint64_t> changes) {
+  uint64_t carry = 0;
+  for (size_t w = 0; w < bits.size(); ++w) {
+    changes[w] |= bits[w] ^ (bits[w] << 1 | carry);
+    carry = bits[w] >> 63;
+  }
+}
+
 }  // namespace
 
 // Numbers the sets of ports that a routing table has.
@@ -57,7 +68,7 @@ Routing::Routing(const Graph& graph) : graph_(graph), adjacency_(graph) {
   FindLeaves();
   FindGroups();
   FindSwitchLinks();
-  FindDistances();
+  const Searches searches = FindDistances();
   for (SwitchId s = 0; s < graph.switches.size(); ++s) {
     const size_t tier = static_cast<size_t>(graph.switches[s].tier);
     if (tier >= radix_of_tier_.size()) radix_of_tier_.resize(tier + 1, 1);
@@ -65,7 +76,9 @@ Routing::Routing(const Graph& graph) : graph_(graph), adjacency_(graph) {
     const uint32_t uplinks = static_cast<uint32_t>(uplinks_.back().size());
     radix_of_tier_[tier] = std::max(radix_of_tier_[tier], uplinks);
   }
-  for (SwitchId s = 0; s < graph.switches.size(); ++s) tables_.push_back(MakeTable(s));
+  for (SwitchId s = 0; s < graph.switches.size(); ++s) {
+    tables_.push_back(MakeTable(s, searches));
+  }
 }
 
 // The numbers of leaves do not depend on which links are up.
@@ -139,11 +152,12 @@ void Routing::ForEachFirstLink(HostId src, const Visit& visit) const {
   }
 }
 
-// Returns the number of links between the first and the last switch of a shortest path.
-uint32_t Routing::DistanceBetween(HostId src, HostId dst) const {
-  uint32_t least = kUnreachable;
+// Finds the number of links between the first and the last switch of the shortest paths from host
+// `src` to each group.
+std::vector<uint32_t> Routing::DistancesFrom(HostId src) const {
+  std::vector<uint32_t> least(attached_to_.size(), kUnreachable);
   ForEachFirstLink(src, [&](PortIndex, SwitchId first) {
-    least = std::min(least, DistanceTo(first, GroupOf(dst)));
+    for (size_t g = 0; g < least.size(); ++g) least[g] = std::min(least[g], DistanceTo(first, g));
   });
   return least;
 }
@@ -180,22 +194,23 @@ void Routing::FindSwitchLinks() {
 
 // Searches breadth first over switches, from all groups at once. Each group has one bit in the
 // words of every switch, so that a link passes on 64 searches in one step.
-void Routing::FindDistances() {
-  using Bits = std::vector<uint64_t>;
+Routing::Searches Routing::FindDistances() {
   const size_t words = WordsFor(attached_to_.size());
+  const std::vector<Bits> none(switch_links_.size(), Bits(words, 0));
   distances_.assign(switch_links_.size(), std::vector<uint16_t>(attached_to_.size(), kFar));
-  std::vector<Bits> reached(switch_links_.size(), Bits(words, 0));  // Searches that came so far.
+  std::vector<Bits> reached = none;  // Searches that came so far.
   for (size_t group = 0; group < attached_to_.size(); ++group) {
     for (const SwitchId s : attached_to_[group]) {
       reached[s][group / 64] |= uint64_t{1} << group % 64;
       distances_[s][group] = 0;
     }
   }
-  std::vector<Bits> frontier = reached;  // Searches that reached it in the last step.
+  Searches searches = {reached};
   bool found = true;
   for (uint16_t distance = 1; found; ++distance) {
     found = false;
-    std::vector<Bits> next(switch_links_.size(), Bits(words, 0));
+    const std::vector<Bits>& frontier = searches.back();
+    std::vector<Bits> next = none;
     for (SwitchId s = 0; s < switch_links_.size(); ++s) {
       for (const SwitchLink& link : switch_links_[s]) {
         for (size_t w = 0; w < words; ++w) next[s][w] |= frontier[link.peer][w];
@@ -209,8 +224,9 @@ void Routing::FindDistances() {
         }
       }
     }
-    frontier = std::move(next);
+    searches.push_back(std::move(next));
   }
+  return searches;
 }
 
 std::vector<PortIndex> Routing::FindUplinks(SwitchId s) const {
@@ -239,21 +255,15 @@ uint32_t Routing::PathPart(SwitchId s, PortIndex port) const {
   return static_cast<uint32_t>(uplink - uplinks.begin()) * tables_[s].path_divisor;
 }
 
-// Finds the links of `s` that begin a shortest path to each group. Each group has as many words as
-// `s` needs, with a bit for each link.
-std::vector<uint64_t> Routing::FindLinksTowards(SwitchId s) const {
-  const std::vector<SwitchLink>& links = switch_links_[s];
-  const std::vector<uint16_t>& here = distances_[s];
-  const size_t words = WordsFor(links.size());
-  std::vector<uint64_t> towards(here.size() * words, 0);
-  for (size_t i = 0; i < links.size(); ++i) {
-    const std::vector<uint16_t>& there = distances_[links[i].peer];
-    uint64_t* word = towards.data() + i / 64;
-    for (size_t g = 0; g < here.size(); ++g, word += words) {
-      *word |= uint64_t{there[g] < here[g]} << i % 64;
-    }
+// Finds the groups to which a link from switch `s` to `peer` begins a shortest path.
+Routing::Bits Routing::GroupsBehind(SwitchId s, SwitchId peer, const Searches& searches) const {
+  Bits groups(WordsFor(attached_to_.size()), 0);
+  for (size_t d = 1; d < searches.size(); ++d) {
+    const Bits& here = searches[d][s];
+    const Bits& there = searches[d - 1][peer];
+    for (size_t w = 0; w < groups.size(); ++w) groups[w] |= here[w] & there[w];
   }
-  return towards;
+  return groups;
 }
 
 std::vector<PortIndex> Routing::PortsToHost(SwitchId leaf, HostId host) const {
@@ -266,35 +276,34 @@ std::vector<PortIndex> Routing::PortsToHost(SwitchId leaf, HostId host) const {
   return ports;
 }
 
-RoutingTable Routing::MakeTable(SwitchId s) const {
+RoutingTable Routing::MakeTable(SwitchId s, const Searches& searches) const {
   RoutingTable table;
   table.uplinks = uplinks_[s];
   table.path_divisor = PathDivisor(graph_.switches[s].tier);
   table.SetGroups(groups_);
   SetsOfPorts sets(table);
   const std::vector<SwitchLink>& links = switch_links_[s];
-  const size_t words = WordsFor(links.size());
-  const std::vector<uint64_t> towards = FindLinksTowards(s);
-  std::vector<PortIndex> ports;
-  // The links towards the last group that was not attached, and its set. The next group mostly lies
-  // behind the same links.
-  std::optional<std::span<const uint64_t>> last;
-  RoutingTable::GroupSets last_sets{};
+  std::vector<Bits> behind;  // By link.
+  Bits starts(WordsFor(attached_to_.size()), 0);  // Groups behind other links than those before.
+  for (const SwitchLink& link : links) {
+    behind.push_back(GroupsBehind(s, link.peer, searches));
+    AddChanges(behind.back(), starts);
+  }
+  std::optional<RoutingTable::GroupSets> last;  // None: the group before is attached to `s`.
   for (size_t g = 0; g < attached_to_.size(); ++g) {
-    const std::span<const uint64_t> its = std::span(towards).subspan(g * words, words);
     if (DistanceTo(s, g) == 0) {
       table.sets_of_group.push_back(SetsOfAttached(s, g, sets));
+      last.reset();
       continue;
     }
-    if (!last || !std::ranges::equal(its, *last)) {
-      ports.clear();
+    if (!last || Has(starts, g)) {
+      std::vector<PortIndex> ports;
       for (size_t i = 0; i < links.size(); ++i) {
-        if ((its[i / 64] >> i % 64 & 1) != 0) ports.push_back(links[i].port);
+        if (Has(behind[i], g)) ports.push_back(links[i].port);
       }
-      last = its;
-      last_sets = {sets.Share(ports), 0};
+      last = {sets.Share(ports), 0};
     }
-    table.sets_of_group.push_back(last_sets);
+    table.sets_of_group.push_back(*last);
   }
   return table;
 }
@@ -341,34 +350,36 @@ std::unique_ptr<PathTable> Routing::MakePathTable() const {
   return table;
 }
 
+// Visits all pairs of the first hosts of leaves, with the distance from the first to the second.
+template <class Visit>
+void Routing::ForEachPair(const Visit& visit) const {
+  for (const HostId src : first_hosts_) {
+    const std::vector<uint32_t> distances = DistancesFrom(src);
+    for (const HostId dst : first_hosts_) visit(src, dst, distances[GroupOf(dst)]);
+  }
+}
+
 std::vector<std::string> Routing::Unreachable() const {
   std::vector<std::string> pairs;
-  for (const HostId dst : first_hosts_) {
-    for (const HostId src : first_hosts_) {
-      if (DistanceBetween(src, dst) != kUnreachable) continue;
-      pairs.push_back(graph_.switches[LeafOf(src)].name + " cannot reach " +
-                      graph_.switches[LeafOf(dst)].name);
-    }
-  }
+  ForEachPair([&](HostId src, HostId dst, uint32_t distance) {
+    if (distance != kUnreachable) return;
+    pairs.push_back(graph_.switches[LeafOf(src)].name + " cannot reach " +
+                    graph_.switches[LeafOf(dst)].name);
+  });
   return pairs;
 }
 
 uint32_t Routing::MostSwitches() const {
   uint32_t most = 0;
-  for (const HostId src : first_hosts_) {
-    for (const HostId dst : first_hosts_) {
-      const uint32_t distance = DistanceBetween(src, dst);
-      if (distance != kUnreachable) most = std::max(most, distance + 1);
-    }
-  }
+  ForEachPair([&](HostId, HostId, uint32_t distance) {
+    if (distance != kUnreachable) most = std::max(most, distance + 1);
+  });
   return most;
 }
 
 double Routing::MeanLinks() const {
   double sum = 0;
-  for (const HostId src : first_hosts_) {
-    for (const HostId dst : first_hosts_) sum += DistanceBetween(src, dst);
-  }
+  ForEachPair([&](HostId, HostId, uint32_t distance) { sum += distance; });
   const size_t pairs = leaves() * (leaves() - 1);
   return 2 + (pairs == 0 ? 0 : sum / static_cast<double>(pairs));
 }

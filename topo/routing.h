@@ -109,19 +109,25 @@ class Routing {
     PortIndex port;
   };
 
+  using Bits = std::vector<uint64_t>;  // One for each group.
+  // By distance, then by switch: the groups that lie so far from the switch.
+  using Searches = std::vector<std::vector<Bits>>;
+
   void FindLeaves();
   void FindGroups();  // After FindLeaves().
   std::vector<SwitchId> SwitchesAt(HostId h, bool up) const;
   size_t GroupOf(HostId h) const { return (*groups_)[h].group; }
-  uint32_t DistanceBetween(HostId src, HostId dst) const;
+  std::vector<uint32_t> DistancesFrom(HostId src) const;
   std::vector<PortIndex> FirstHopsTo(HostId src, size_t group) const;
   template <class Visit>
   void ForEachFirstLink(HostId src, const Visit& visit) const;
+  template <class Visit>
+  void ForEachPair(const Visit& visit) const;
   void FindSwitchLinks();
-  void FindDistances();
-  RoutingTable MakeTable(SwitchId s) const;
+  Searches FindDistances();
+  Bits GroupsBehind(SwitchId s, SwitchId peer, const Searches& searches) const;
+  RoutingTable MakeTable(SwitchId s, const Searches& searches) const;
   RoutingTable::GroupSets SetsOfAttached(SwitchId s, size_t group, SetsOfPorts& sets) const;
-  std::vector<uint64_t> FindLinksTowards(SwitchId s) const;
   std::vector<PortIndex> PortsToHost(SwitchId leaf, HostId host) const;
   std::vector<PortIndex> FindUplinks(SwitchId s) const;
   uint32_t PathDivisor(int tier) const;
