@@ -84,6 +84,36 @@ class Arrivals {
     }
   }
 
+  // As TakeBefore(), but look(packet) is called one packet ahead, and visit() gets its result.
+  template <class Look, class Visit>
+  [[gnu::always_inline]] void TakeLookingAhead(Time end, const Look& look, const Visit& visit) {
+    const int64_t bound = next_.Bound(end);
+    int64_t best = next_.Best();
+    if (best >= bound) return;
+    size_t port = next_.EntryOf(best);
+    WireHead* head = &heads_[port];
+    const Packet* packet = &head->Front();
+    auto found = look(*packet);
+    Time at;
+    for (;;) {
+      at = next_.TimeOf(best);
+      best = next_.Set(port, head->ReadSecondArrival());
+      if (best >= bound) break;
+      const size_t next_port = next_.EntryOf(best);
+      WireHead* const next_head = &heads_[next_port];
+      const Packet* const next_packet = &next_head->FrontOrSecond(next_port == port);
+      auto next_found = look(*next_packet);
+      visit(*packet, static_cast<PortIndex>(port), at, found);
+      head->Drop();
+      port = next_port;
+      head = next_head;
+      packet = next_packet;
+      found = next_found;
+    }
+    visit(*packet, static_cast<PortIndex>(port), at, found);
+    head->Drop();
+  }
+
   // The wire at `port` has a new packet, which arrives at `arrival`. Returns false if the wire was
   // known to have packets.
   bool Announce(PortIndex port, Time arrival) {

@@ -169,6 +169,9 @@ class WireHead {
 
   Packet& Front() { return SlotAt(head()); }
   Packet& Second() { return SlotAt(head() + PacketRing::kBytes); }
+  Packet& FrontOrSecond(bool second) {
+    return SlotAt(head() + static_cast<uint64_t>(second) * PacketRing::kBytes);
+  }
   const Telemetry& FrontExtra() { return PacketRing::Of(slots_)->TelemetryOf(popped()); }
 
   // Removes the front packet and returns the arrival of the next one, kNever if there is none yet.

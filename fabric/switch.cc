@@ -300,9 +300,36 @@ void Switch::RunEcmp(const Window& window, const Goes& goes) {
   asked_ += asked;
 }
 
+template <bool kHasChoice>
+void Switch::RunEcmpAhead(const Window& window) {
+  const uint64_t salt = ecmp_salt_.value_or(0);
+  int64_t asked = 0;
+  struct Found {
+    EcmpRoutes::Hop hop;
+    uint32_t count;
+  };
+  const auto look = [&](const Packet& packet) __attribute__((always_inline)) {
+    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
+    const EcmpRoutes::Hop hop = EcmpHop<kHasChoice>(packet, salt, set);
+    __builtin_prefetch(&ports_[hop.port], 1);
+    return Found{hop, set.count};
+  };
+  const auto take = [&](const Packet& packet, PortIndex in_port, Time now, const Found& found)
+      __attribute__((always_inline)) {
+    if (found.count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
+      now_ = now;
+      Handle(packet, in_port);
+      return;
+    }
+    if (kHasChoice) asked += found.count > 1 ? 1 : 0;
+    SendBy(found.hop, packet, now, window);
+  };
+  arrivals_.TakeLookingAhead(window.end, look, take);
+  asked_ += asked;
+}
+
 void Switch::RunAlone(const Window& window) {
-  constexpr auto kEvery = Arrivals::kEvery;
-  ecmp_routes_.has_choice ? RunEcmp<true>(window, kEvery) : RunEcmp<false>(window, kEvery);
+  ecmp_routes_.has_choice ? RunEcmpAhead<true>(window) : RunEcmpAhead<false>(window);
 }
 
 // The same up to the first packet that arrives from outside the group.

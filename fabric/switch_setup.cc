@@ -61,6 +61,7 @@ void Switch::SetRoutes(RoutingTable routes) {
   for (const PortIndex port : routes_.ports) {
     ecmp_routes_.hops.push_back({port, path_parts_[port]});
   }
+  ecmp_routes_.hops.emplace_back();
   for (size_t i = 0; i < candidates_.size(); ++i) {
     uint32_t& count = ecmp_routes_.sets[i].count;
     if (candidates_[i].are_links_of_host) count = 0;
