@@ -264,18 +264,7 @@ void Switch::PrefetchEnds() const {
 void Switch::PrefetchParts(Time end) {
   arrivals_.Prefetch(end);
   if (!runs_alone_) return;
-  PrefetchElements(routes_.sets_of_group);
-  PrefetchElements(ecmp_routes_.sets);
-  PrefetchElements(ecmp_routes_.hops);
-}
-
-// ECMP's next hop of a packet, as EcmpPort() chooses it. At switches that never have a choice, the
-// hash is left out.
-template <bool kHasChoice>
-[[gnu::always_inline]] inline EcmpRoutes::Hop Switch::EcmpHop(const Packet& packet, uint64_t salt,
-                                                              const RoutingTable::Set& set) const {
-  const size_t chosen = kHasChoice ? MapToRange(EcmpHash(packet, salt), set.count) : 0;
-  return ecmp_routes_.hops[set.first + chosen];
+  ecmp_routes_.Prefetch();
 }
 
 // Run() at FIFO ports for a switch that runs alone, without a branch on whether a packet has a
@@ -286,14 +275,14 @@ void Switch::RunEcmp(const Window& window, const Goes& goes) {
   int64_t asked = 0;
   const auto take = [&](const Packet& packet, PortIndex in_port, Time now)
       __attribute__((always_inline)) {
-    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
-    if (set.count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
+    const EcmpRoutes::Choice choice = ecmp_routes_.Choose<kHasChoice>(packet, salt);
+    if (choice.count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
       now_ = now;
       Handle(packet, in_port);
       return true;
     }
-    if (kHasChoice) asked += set.count > 1 ? 1 : 0;
-    SendBy(EcmpHop<kHasChoice>(packet, salt, set), packet, now, window);
+    if (kHasChoice) asked += choice.count > 1 ? 1 : 0;
+    SendBy(choice.hop, packet, now, window);
     return true;
   };
   arrivals_.TakeWhile(window.end, goes, take);
@@ -304,38 +293,34 @@ template <bool kHasChoice>
 void Switch::RunEcmpAhead(const Window& window) {
   const uint64_t salt = ecmp_salt_.value_or(0);
   int64_t asked = 0;
-  struct Found {
-    EcmpRoutes::Hop hop;
-    uint32_t count;
-  };
   const auto look = [&](const Packet& packet) __attribute__((always_inline)) {
-    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
-    const EcmpRoutes::Hop hop = EcmpHop<kHasChoice>(packet, salt, set);
-    __builtin_prefetch(&ports_[hop.port], 1);
-    return Found{hop, set.count};
+    const EcmpRoutes::Choice choice = ecmp_routes_.Choose<kHasChoice>(packet, salt);
+    __builtin_prefetch(&ports_[choice.hop.port], /*rw=*/1);
+    return choice;
   };
-  const auto take = [&](const Packet& packet, PortIndex in_port, Time now, const Found& found)
+  const auto take = [&](const Packet& packet, PortIndex in_port, Time now,
+                        const EcmpRoutes::Choice& choice)
       __attribute__((always_inline)) {
-    if (found.count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
+    if (choice.count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
       now_ = now;
       Handle(packet, in_port);
       return;
     }
-    if (kHasChoice) asked += found.count > 1 ? 1 : 0;
-    SendBy(found.hop, packet, now, window);
+    if (kHasChoice) asked += choice.count > 1 ? 1 : 0;
+    SendBy(choice.hop, packet, now, window);
   };
   arrivals_.TakeLookingAhead(window.end, look, take);
   asked_ += asked;
 }
 
 void Switch::RunAlone(const Window& window) {
-  ecmp_routes_.has_choice ? RunEcmpAhead<true>(window) : RunEcmpAhead<false>(window);
+  ecmp_routes_.has_choice() ? RunEcmpAhead<true>(window) : RunEcmpAhead<false>(window);
 }
 
 // The same up to the first packet that arrives from outside the group.
 void Switch::RunAloneInside(const Window& window) {
   const auto is_inner = [this](const Packet&, PortIndex port, Time) { return IsInner(port); };
-  ecmp_routes_.has_choice ? RunEcmp<true>(window, is_inner) : RunEcmp<false>(window, is_inner);
+  ecmp_routes_.has_choice() ? RunEcmp<true>(window, is_inner) : RunEcmp<false>(window, is_inner);
 }
 
 // The same for late ports.
@@ -344,14 +329,14 @@ void Switch::RunEcmpLate(const Window& window) {
   const uint64_t salt = ecmp_salt_.value_or(0);
   RunLateBy(
       window, [&](const Packet& packet, PortIndex in) __attribute__((always_inline)) {
-        const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
+        const EcmpRoutes::Choice choice = ecmp_routes_.Choose<kHasChoice>(packet, salt);
         const bool is_special = packet.kind == PacketKind::kPause || packet.hops >= kMaxHops;
-        if (is_special || set.count == 0) [[unlikely]] {
+        if (is_special || choice.count == 0) [[unlikely]] {
           Handle(packet, in);
           return true;
         }
-        if (kHasChoice) asked_ += set.count > 1 ? 1 : 0;
-        return ForwardLate(packet, in, EcmpHop<kHasChoice>(packet, salt, set));
+        if (kHasChoice) asked_ += choice.count > 1 ? 1 : 0;
+        return ForwardLate(packet, in, choice.hop);
       });
 }
 
@@ -431,7 +416,7 @@ void Switch::Run(const Window& window) {
     if (queued_->eager()) return RunEager(window);
     if (shows_in_order_) return RunWatched(window);
     if (!alone) return RunLate(window);
-    return ecmp_routes_.has_choice ? RunEcmpLate<true>(window) : RunEcmpLate<false>(window);
+    return ecmp_routes_.has_choice() ? RunEcmpLate<true>(window) : RunEcmpLate<false>(window);
   }
   if (!kept_.empty()) return RunKept(window);
   if (alone) return RunAlone(window);

@@ -18,74 +18,15 @@
 #include "core/node.h"
 #include "core/ring.h"
 #include "core/timers.h"
+#include "fabric/ecmp_routes.h"
 #include "fabric/fifo_port.h"
 #include "fabric/host_policy.h"  // LeafMap
 #include "fabric/queued_ports.h"
+#include "fabric/routing_table.h"
 #include "fabric/switch_policy.h"
 #include "fabric/transmit_replay.h"
 
 namespace heddle {
-
-// The position of a host in all routing tables of a network. Every switch reaches the hosts of one
-// group through the same next hops, except the switches that the group is attached to.
-struct HostGroup {
-  uint16_t group;
-  uint16_t member;  // Counts the hosts of the group, from 0.
-};
-
-// The next hops of one switch towards every host. Its size grows with the groups and not with the
-// hosts: a switch has one entry for each group, and all switches share one list of the groups.
-struct RoutingTable {
-  struct Set {
-    uint32_t first;  // Into `ports`.
-    uint32_t count;  // 0: unreachable.
-  };
-  // Member m of a group has set first + m * step.
-  struct GroupSets {
-    uint16_t first;
-    uint16_t step;  // 0: all members share one set. 1: the group is attached, each has its own set.
-  };
-  std::shared_ptr<const std::vector<HostGroup>> groups;  // By host. Set by SetGroups().
-  const HostGroup* group_of_host = nullptr;              // The elements of `groups`.
-  std::vector<GroupSets> sets_of_group;
-  std::vector<Set> sets;
-  std::vector<PortIndex> ports;
-  std::vector<PortIndex> uplinks;  // Towards the core, ascending.
-  uint32_t path_divisor = 1;       // A path id's digit here is (id / path_divisor) % uplinks.
-  uint32_t version = 1;
-
-  void SetGroups(std::shared_ptr<const std::vector<HostGroup>> groups_by_host) {
-    groups = std::move(groups_by_host);
-    group_of_host = groups->data();
-  }
-
-  // Makes each host a group of its own; host h has set sets_of_hosts[h].
-  void SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts);
-
-  uint32_t SetOf(HostId host) const {
-    const HostGroup at = group_of_host[host];
-    const GroupSets of_group = sets_of_group[at.group];
-    return uint32_t{of_group.first} + uint32_t{at.member} * of_group.step;
-  }
-  std::span<const PortIndex> Towards(HostId host) const { return PortsOf(sets[SetOf(host)]); }
-  std::span<const PortIndex> PortsOf(const Set& set) const {
-    return {ports.data() + set.first, set.count};
-  }
-};
-
-// The next hops as the loops for ECMP read them.
-struct EcmpRoutes {
-  struct Hop {
-    PortIndex port;
-    uint16_t path_part;  // Its term in the id of the path taken.
-  };
-  // Each set of the routing table has an entry here, whose `first` is an index into `hops`. Its
-  // `count` is 0 if Switch::Handle() deals with the packet: there is no route, or the ports are
-  // several links to one host.
-  std::vector<RoutingTable::Set> sets;
-  std::vector<Hop> hops;    // By index in the table's `ports`.
-  bool has_choice = false;  // Any set has several hops.
-};
 
 // Descriptions of the next hops by leaf, for switches whose policy uses them.
 struct NextHopTable {
@@ -198,8 +139,6 @@ class Switch final : public Node {
       if (IsInner(port)) visit(port);
     }
   }
-  template <bool kHasChoice>
-  EcmpRoutes::Hop EcmpHop(const Packet& packet, uint64_t salt, const RoutingTable::Set& set) const;
   void HandleArrival();
   void HandleTaken(const Arrivals::Taken& taken);
   void Handle(const Packet& packet, PortIndex in_port);

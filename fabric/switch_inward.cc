@@ -25,11 +25,9 @@ bool Switch::MayRunInward(Time start) {
   const bool hosts_come_first = inner == end_of_inner;
   bool may = !keeps || hosts_come_first;  // See RunKept().
   const auto look = [&](const Packet& packet) {
-    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
-    if (set.count > 1) return;
-    const bool has_port = set.count == 1;
-    const PortIndex out = has_port ? ecmp_routes_.hops[set.first].port : PortIndex{0};
-    if (!has_port || (IsInner(out) && keeps_[out] == 0)) may = false;
+    const auto [hop, count] = ecmp_routes_.Choose<false>(packet, 0);
+    if (count > 1) return;
+    if (count == 0 || (IsInner(hop.port) && keeps_[hop.port] == 0)) may = false;
   };
   ForEachInnerPort([&](PortIndex port) { arrivals_.head(port).ForEachBefore(kNever, look); });
   return may;
@@ -44,9 +42,9 @@ Time Switch::RunInward(const Window& window) {
   EcmpRoutes::Hop hop{};
   const auto leads_inward = [&](const Packet& packet, PortIndex, Time now)
       __attribute__((always_inline)) {
-    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
-    if (set.count == 1) hop = ecmp_routes_.hops[set.first];
-    const bool is_inner = set.count == 1 && IsInner(hop.port);
+    const EcmpRoutes::Choice choice = ecmp_routes_.Choose<false>(packet, 0);
+    hop = choice.hop;
+    const bool is_inner = choice.count == 1 && IsInner(hop.port);
     if (is_inner && packet.hops < kMaxHops) [[likely]]
       return true;
     end = now;
@@ -72,8 +70,7 @@ void Switch::RunKept(const Window& window) {
     const Packet& packet = kept_.front();
     const Time now = packet.arrival;
     RunAloneInside({.end = now + 1_ps, .inner = window.inner, .outer = window.outer});
-    const RoutingTable::Set set = ecmp_routes_.sets[routes_.SetOf(packet.dst)];
-    SendBy(ecmp_routes_.hops[set.first], packet, now, window);
+    SendBy(ecmp_routes_.Choose<false>(packet, 0).hop, packet, now, window);
     kept_.pop_front();
   }
   RunAlone(window);

@@ -57,16 +57,9 @@ void Switch::SetRoutes(RoutingTable routes) {
   for (size_t digit = 0; digit < routes_.uplinks.size(); ++digit) {
     path_parts_[routes_.uplinks[digit]] = static_cast<uint16_t>(digit * routes_.path_divisor);
   }
-  ecmp_routes_ = {.sets = routes_.sets, .hops = {}};
-  for (const PortIndex port : routes_.ports) {
-    ecmp_routes_.hops.push_back({port, path_parts_[port]});
-  }
-  ecmp_routes_.hops.emplace_back();
-  for (size_t i = 0; i < candidates_.size(); ++i) {
-    uint32_t& count = ecmp_routes_.sets[i].count;
-    if (candidates_[i].are_links_of_host) count = 0;
-    ecmp_routes_.has_choice = ecmp_routes_.has_choice || count > 1;
-  }
+  std::vector<bool> are_links_of_host;
+  for (const Candidates& its : candidates_) are_links_of_host.push_back(its.are_links_of_host);
+  ecmp_routes_ = EcmpRoutes(routes_, path_parts_, are_links_of_host);
   FindShortcuts();
 }
 

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The next hops of a switch as its loops for ECMP read them.
+//
+// Each packet waits for what it reads here, one load after the other. In most fabrics, a leaf lies
+// behind one port or behind all uplinks, and such ports have consecutive numbers. Then one word for
+// each group of hosts gives the port, without a look at the sets of the routing table.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/packet.h"
+#include "core/prefetch.h"
+#include "fabric/ecmp_hash.h"
+#include "fabric/routing_table.h"
+
+namespace heddle {
+
+class EcmpRoutes {
+ public:
+  struct Hop {
+    PortIndex port = 0;
+    uint16_t path_part = 0;  // Its term in the id of the path taken.
+  };
+  struct Choice {
+    Hop hop;
+    uint32_t count;  // Next hops to choose from. 0: none is chosen, as the set is empty or left out.
+  };
+
+  EcmpRoutes() = default;
+  // `table` must outlive this. `path_parts` are those of the ports. Packets behind the sets that
+  // `leaves_out` lists, by set, are not chosen for.
+  EcmpRoutes(const RoutingTable& table, std::span<const uint16_t> path_parts,
+             const std::vector<bool>& leaves_out);
+
+  // ECMP's next hop of `packet`, as EcmpPort() chooses it; the first one if not kHashes.
+  template <bool kHashes>
+  [[gnu::always_inline]] Choice Choose(const Packet& packet, uint64_t salt) const {
+    const HostGroup at = group_of_host_[packet.dst];
+    const Row row = rows_[at.group];
+    if (row.kind == kOdd) [[unlikely]]
+      return ChooseFromSet(packet, kHashes, salt);
+    // Without branches, which would be mispredicted: up and down follow no pattern.
+    const uint32_t member = at.member & (0u - (row.kind >> 1 & 1u));
+    const uint32_t count = 1 + (more_uplinks_ & (0u - (row.kind & 1u)));
+    const uint32_t chosen = kHashes ? MapToRange(EcmpHash(packet, salt), count) : 0;
+    return {{static_cast<PortIndex>(row.port + member + chosen),
+             static_cast<uint16_t>(chosen * path_divisor_)},
+            count};
+  }
+
+  // Returns true if any packet has several next hops.
+  bool has_choice() const { return has_choice_; }
+
+  void Prefetch() const { PrefetchElements(rows_); }
+
+ private:
+  enum Kind : uint16_t {
+    kOne = 0,       // One port.
+    kUp = 1,        // All uplinks; `port` is the first.
+    kAttached = 2,  // One port for each host of the group; `port` is that of the first.
+    kOdd = 4,       // Anything else.
+  };
+  struct Row {
+    PortIndex port;
+    Kind kind;
+  };
+
+  Row RowOf(size_t group, size_t members) const;
+  Choice ChooseFromSet(const Packet& packet, bool hashes, uint64_t salt) const;
+
+  const RoutingTable* table_ = nullptr;
+  const HostGroup* group_of_host_ = nullptr;
+  std::vector<Row> rows_;  // By group.
+  uint32_t more_uplinks_ = 0;  // Than one.
+  uint32_t path_divisor_ = 1;
+  bool has_choice_ = false;
+  std::vector<Hop> hops_;         // By index in the table's `ports`.
+  std::vector<bool> leaves_out_;  // By set.
+};
+
+}  // namespace heddle
