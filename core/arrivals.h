@@ -57,9 +57,6 @@ class Arrivals {
   }
   const Telemetry& ExtraOf(const Taken& taken) { return heads_[taken.port].FrontExtra(); }
 
-  // For TakeWhile().
-  static constexpr auto kEvery = [](const Packet&, PortIndex, Time) { return true; };
-
   // Removes the packets that arrive before `end`, one after the other, until visit(packet, port,
   // time) returns false. A packet stays where it is until that call returns.
   template <class Visit>
@@ -73,46 +70,51 @@ class Arrivals {
     const int64_t bound = next_.Bound(end);
     int64_t best = next_.Best();
     while (best < bound) {
-      const size_t port = next_.EntryOf(best);
+      const PortIndex port = static_cast<PortIndex>(next_.EntryOf(best));
       const Time at = next_.TimeOf(best);
       WireHead& head = heads_[port];
-      if (!goes(head.Front(), static_cast<PortIndex>(port), at)) return;
+      if (!goes(head.Front(), port, at)) return;
       best = next_.Set(port, head.ReadSecondArrival());
-      const bool goes_on = visit(head.Front(), static_cast<PortIndex>(port), at);
+      const bool goes_on = visit(head.Front(), port, at);
       head.Drop();
       if (!goes_on) return;
     }
   }
-
-  // As TakeBefore(), but look(packet) is called one packet ahead, and visit() gets its result.
-  template <class Look, class Visit>
-  [[gnu::always_inline]] void TakeLookingAhead(Time end, const Look& look, const Visit& visit) {
+  // The same, but visit(packet, port, time, seen) gets what look(packet) has returned. That is
+  // called before the packet in front is visited, so that the loads of both overlap. A packet that
+  // look() has seen may stay.
+  template <class Look, class Goes, class Visit>
+  [[gnu::always_inline]] void TakeLookingAhead(Time end, const Look& look, const Goes& goes,
+                                               const Visit& visit) {
     const int64_t bound = next_.Bound(end);
     int64_t best = next_.Best();
     if (best >= bound) return;
     size_t port = next_.EntryOf(best);
-    WireHead* head = &heads_[port];
-    const Packet* packet = &head->Front();
-    auto found = look(*packet);
-    Time at;
+    const Packet* packet = &heads_[port].Front();
+    auto seen = look(*packet);
     for (;;) {
-      at = next_.TimeOf(best);
-      best = next_.Set(port, head->ReadSecondArrival());
-      if (best >= bound) break;
-      const size_t next_port = next_.EntryOf(best);
-      WireHead* const next_head = &heads_[next_port];
-      const Packet* const next_packet = &next_head->FrontOrSecond(next_port == port);
-      auto next_found = look(*next_packet);
-      visit(*packet, static_cast<PortIndex>(port), at, found);
-      head->Drop();
-      port = next_port;
-      head = next_head;
-      packet = next_packet;
-      found = next_found;
+      const PortIndex its = static_cast<PortIndex>(port);
+      const Time at = next_.TimeOf(best);
+      if (!goes(*packet, its, at)) return;
+      WireHead& head = heads_[port];
+      best = next_.Set(port, head.ReadSecondArrival());
+      if (best >= bound) {
+        visit(*packet, its, at, seen);
+        return head.Drop();
+      }
+      port = next_.EntryOf(best);
+      const Packet& next = heads_[port].FrontOrSecond(port == its);
+      const auto next_seen = look(next);
+      const bool goes_on = visit(*packet, its, at, seen);
+      head.Drop();
+      if (!goes_on) return;
+      packet = &next;
+      seen = next_seen;
     }
-    visit(*packet, static_cast<PortIndex>(port), at, found);
-    head->Drop();
   }
+
+  // For TakeWhile() and TakeLookingAhead().
+  static constexpr auto kEvery = [](const Packet&, PortIndex, Time) { return true; };
 
   // The wire at `port` has a new packet, which arrives at `arrival`. Returns false if the wire was
   // known to have packets.

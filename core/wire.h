@@ -169,6 +169,7 @@ class WireHead {
 
   Packet& Front() { return SlotAt(head()); }
   Packet& Second() { return SlotAt(head() + PacketRing::kBytes); }
+  // Without a branch, which would be mispredicted.
   Packet& FrontOrSecond(bool second) {
     return SlotAt(head() + static_cast<uint64_t>(second) * PacketRing::kBytes);
   }

@@ -37,8 +37,8 @@ EcmpRoutes::Row EcmpRoutes::RowOf(size_t group, size_t members) const {
     }
     for (uint32_t i = 0; i < first.count; ++i) {
       const Hop its = hops_[first.first + i];
-      const bool fits = its.port == hop.port + i &&
-                        its.path_part == static_cast<uint16_t>(i * path_divisor_);
+      const bool fits =
+          its.port == hop.port + i && its.path_part == static_cast<uint16_t>(i * path_divisor_);
       if (!fits) return kOther;
     }
     return {hop.port, kUp};

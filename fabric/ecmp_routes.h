@@ -27,7 +27,8 @@ class EcmpRoutes {
   };
   struct Choice {
     Hop hop;
-    uint32_t count;  // Next hops to choose from. 0: none is chosen, as the set is empty or left out.
+    uint32_t
+        count;  // Next hops to choose from. 0: none is chosen, as the set is empty or left out.
   };
 
   EcmpRoutes() = default;
@@ -74,7 +75,7 @@ class EcmpRoutes {
 
   const RoutingTable* table_ = nullptr;
   const HostGroup* group_of_host_ = nullptr;
-  std::vector<Row> rows_;  // By group.
+  std::vector<Row> rows_;      // By group.
   uint32_t more_uplinks_ = 0;  // Than one.
   uint32_t path_divisor_ = 1;
   bool has_choice_ = false;

@@ -273,9 +273,13 @@ template <bool kHasChoice, class Goes>
 void Switch::RunEcmp(const Window& window, const Goes& goes) {
   const uint64_t salt = ecmp_salt_.value_or(0);
   int64_t asked = 0;
-  const auto take = [&](const Packet& packet, PortIndex in_port, Time now)
-      __attribute__((always_inline)) {
+  const auto look = [&](const Packet& packet) __attribute__((always_inline)) {
     const EcmpRoutes::Choice choice = ecmp_routes_.Choose<kHasChoice>(packet, salt);
+    __builtin_prefetch(&ports_[choice.hop.port], /*rw=*/1);
+    return choice;
+  };
+  const auto take = [&](const Packet& packet, PortIndex in_port, Time now,
+                        const EcmpRoutes::Choice& choice) __attribute__((always_inline)) {
     if (choice.count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
       now_ = now;
       Handle(packet, in_port);
@@ -285,36 +289,13 @@ void Switch::RunEcmp(const Window& window, const Goes& goes) {
     SendBy(choice.hop, packet, now, window);
     return true;
   };
-  arrivals_.TakeWhile(window.end, goes, take);
-  asked_ += asked;
-}
-
-template <bool kHasChoice>
-void Switch::RunEcmpAhead(const Window& window) {
-  const uint64_t salt = ecmp_salt_.value_or(0);
-  int64_t asked = 0;
-  const auto look = [&](const Packet& packet) __attribute__((always_inline)) {
-    const EcmpRoutes::Choice choice = ecmp_routes_.Choose<kHasChoice>(packet, salt);
-    __builtin_prefetch(&ports_[choice.hop.port], /*rw=*/1);
-    return choice;
-  };
-  const auto take = [&](const Packet& packet, PortIndex in_port, Time now,
-                        const EcmpRoutes::Choice& choice)
-      __attribute__((always_inline)) {
-    if (choice.count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
-      now_ = now;
-      Handle(packet, in_port);
-      return;
-    }
-    if (kHasChoice) asked += choice.count > 1 ? 1 : 0;
-    SendBy(choice.hop, packet, now, window);
-  };
-  arrivals_.TakeLookingAhead(window.end, look, take);
+  arrivals_.TakeLookingAhead(window.end, look, goes, take);
   asked_ += asked;
 }
 
 void Switch::RunAlone(const Window& window) {
-  ecmp_routes_.has_choice() ? RunEcmpAhead<true>(window) : RunEcmpAhead<false>(window);
+  constexpr auto kEvery = Arrivals::kEvery;
+  ecmp_routes_.has_choice() ? RunEcmp<true>(window, kEvery) : RunEcmp<false>(window, kEvery);
 }
 
 // The same up to the first packet that arrives from outside the group.

@@ -117,8 +117,6 @@ class Switch final : public Node {
   void RunAloneInside(const Window& window);
   bool MayRunInward(Time start);
   void RunKept(const Window& window);
-  template <bool kHasChoice>
-  void RunEcmpAhead(const Window& window);
   template <bool kHasChoice, class Goes>
   void RunEcmp(const Window& window, const Goes& goes);
   template <bool kHasChoice>

@@ -283,7 +283,7 @@ RoutingTable Routing::MakeTable(SwitchId s, const Searches& searches) const {
   table.SetGroups(groups_);
   SetsOfPorts sets(table);
   const std::vector<SwitchLink>& links = switch_links_[s];
-  std::vector<Bits> behind;  // By link.
+  std::vector<Bits> behind;                       // By link.
   Bits starts(WordsFor(attached_to_.size()), 0);  // Groups behind other links than those before.
   for (const SwitchLink& link : links) {
     behind.push_back(GroupsBehind(s, link.peer, searches));
