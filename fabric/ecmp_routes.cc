@@ -58,9 +58,10 @@ EcmpRoutes::Choice EcmpRoutes::ChooseFromSet(const Packet& packet, bool hashes,
                                              uint64_t salt) const {
   const uint32_t index = table_->SetOf(packet.dst);
   const RoutingTable::Set set = table_->sets[index];
-  if (set.count == 0 || leaves_out_[index]) return {{}, 0};
+  if (set.count == 0 || leaves_out_[index]) return {0, 0, 0};
   const size_t chosen = hashes ? MapToRange(EcmpHash(packet, salt), set.count) : 0;
-  return {hops_[set.first + chosen], set.count};
+  const Hop hop = hops_[set.first + chosen];
+  return {hop.port, hop.path_part, set.count};
 }
 
 }  // namespace heddle

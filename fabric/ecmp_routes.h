@@ -25,10 +25,13 @@ class EcmpRoutes {
     PortIndex port = 0;
     uint16_t path_part = 0;  // Its term in the id of the path taken.
   };
+  // In whole words, so that compilers keep it in registers.
   struct Choice {
-    Hop hop;
-    uint32_t
-        count;  // Next hops to choose from. 0: none is chosen, as the set is empty or left out.
+    uint32_t port;
+    uint32_t path_part;
+    uint32_t count;  // Next hops to choose from. 0: none is chosen, as the set is empty or left out.
+
+    Hop hop() const { return {static_cast<PortIndex>(port), static_cast<uint16_t>(path_part)}; }
   };
 
   EcmpRoutes() = default;
@@ -47,10 +50,9 @@ class EcmpRoutes {
     // Without branches, which would be mispredicted: up and down follow no pattern.
     const uint32_t member = at.member & (0u - (row.kind >> 1 & 1u));
     const uint32_t count = 1 + (more_uplinks_ & (0u - (row.kind & 1u)));
-    const uint32_t chosen = kHashes ? MapToRange(EcmpHash(packet, salt), count) : 0;
-    return {{static_cast<PortIndex>(row.port + member + chosen),
-             static_cast<uint16_t>(chosen * path_divisor_)},
-            count};
+    const uint32_t chosen =
+        kHashes ? static_cast<uint32_t>(MapToRange(EcmpHash(packet, salt), count)) : 0;
+    return {row.port + member + chosen, chosen * path_divisor_, count};
   }
 
   // Returns true if any packet has several next hops.

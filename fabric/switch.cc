@@ -275,7 +275,7 @@ void Switch::RunEcmp(const Window& window, const Goes& goes) {
   int64_t asked = 0;
   const auto look = [&](const Packet& packet) __attribute__((always_inline)) {
     const EcmpRoutes::Choice choice = ecmp_routes_.Choose<kHasChoice>(packet, salt);
-    __builtin_prefetch(&ports_[choice.hop.port], /*rw=*/1);
+    __builtin_prefetch(&ports_[choice.port], /*rw=*/1);
     return choice;
   };
   const auto take = [&](const Packet& packet, PortIndex in_port, Time now,
@@ -286,7 +286,7 @@ void Switch::RunEcmp(const Window& window, const Goes& goes) {
       return true;
     }
     if (kHasChoice) asked += choice.count > 1 ? 1 : 0;
-    SendBy(choice.hop, packet, now, window);
+    SendBy(choice.hop(), packet, now, window);
     return true;
   };
   arrivals_.TakeLookingAhead(window.end, look, goes, take);
@@ -317,7 +317,7 @@ void Switch::RunEcmpLate(const Window& window) {
           return true;
         }
         if (kHasChoice) asked_ += choice.count > 1 ? 1 : 0;
-        return ForwardLate(packet, in, choice.hop);
+        return ForwardLate(packet, in, choice.hop());
       });
 }
 

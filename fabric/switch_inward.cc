@@ -25,9 +25,10 @@ bool Switch::MayRunInward(Time start) {
   const bool hosts_come_first = inner == end_of_inner;
   bool may = !keeps || hosts_come_first;  // See RunKept().
   const auto look = [&](const Packet& packet) {
-    const auto [hop, count] = ecmp_routes_.Choose<false>(packet, 0);
-    if (count > 1) return;
-    if (count == 0 || (IsInner(hop.port) && keeps_[hop.port] == 0)) may = false;
+    const EcmpRoutes::Choice choice = ecmp_routes_.Choose<false>(packet, 0);
+    if (choice.count > 1) return;
+    const PortIndex out = choice.hop().port;
+    if (choice.count == 0 || (IsInner(out) && keeps_[out] == 0)) may = false;
   };
   ForEachInnerPort([&](PortIndex port) { arrivals_.head(port).ForEachBefore(kNever, look); });
   return may;
@@ -43,7 +44,7 @@ Time Switch::RunInward(const Window& window) {
   const auto leads_inward = [&](const Packet& packet, PortIndex, Time now)
       __attribute__((always_inline)) {
     const EcmpRoutes::Choice choice = ecmp_routes_.Choose<false>(packet, 0);
-    hop = choice.hop;
+    hop = choice.hop();
     const bool is_inner = choice.count == 1 && IsInner(hop.port);
     if (is_inner && packet.hops < kMaxHops) [[likely]]
       return true;
@@ -70,7 +71,7 @@ void Switch::RunKept(const Window& window) {
     const Packet& packet = kept_.front();
     const Time now = packet.arrival;
     RunAloneInside({.end = now + 1_ps, .inner = window.inner, .outer = window.outer});
-    SendBy(ecmp_routes_.Choose<false>(packet, 0).hop, packet, now, window);
+    SendBy(ecmp_routes_.Choose<false>(packet, 0).hop(), packet, now, window);
     kept_.pop_front();
   }
   RunAlone(window);
