@@ -27,9 +27,9 @@ FifoPort::FifoPort(const PortSettings& settings)
     : ps_per_byte_(kBitPicoseconds % settings.rate.bps == 0 ? kBitPicoseconds / settings.rate.bps
                                                             : 0),
       delay_(settings.delay),
-      wire_overhead_(settings.wire_overhead.count),
       size_mask_(settings.count_packets ? 0 : 0xffff),
       size_unit_(settings.count_packets ? 1 : 0),
+      wire_overhead_(settings.wire_overhead.count),
       buffer_(settings.buffer),
       mark_above_(settings.mark_above),
       settings_buffer_(settings.buffer),

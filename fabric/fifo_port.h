@@ -275,13 +275,13 @@ class alignas(64) FifoPort {
   int64_t ps_per_byte_;  // 0: the rate does not divide 8e12, see TransmissionTime.
   Duration delay_;
   Time last_arrival_{-kNever.ps};  // Arrival of the last packet sent.
-  int64_t wire_overhead_;
+  // Apart from payload_bytes_, or a compiler adds to both at once, across two cache lines.
+  int64_t wire_bytes_ = 0;
   uint16_t size_mask_;
   uint16_t size_unit_;
   uint16_t largest_ = 0;  // Bytes of the largest packet given to Send(); other ports have no limit.
   bool down_ = false;
-
-  int64_t wire_bytes_ = 0;
+  int64_t wire_overhead_;
 
   // Second cache line, with the hot part of the wire.
   int64_t payload_bytes_ = 0;
