@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -29,7 +30,8 @@ class EcmpRoutes {
   struct Choice {
     uint32_t port;
     uint32_t path_part;
-    uint32_t count;  // Next hops to choose from. 0: none is chosen, as the set is empty or left out.
+    uint32_t
+        count;  // Next hops to choose from. 0: none is chosen, as the set is empty or left out.
 
     Hop hop() const { return {static_cast<PortIndex>(port), static_cast<uint16_t>(path_part)}; }
   };
@@ -72,17 +74,22 @@ class EcmpRoutes {
     Kind kind;
   };
 
+  // What RowOf() and ChooseFromSet() read.
+  struct Sets {
+    const RoutingTable& table;
+    std::vector<RoutingTable::Set> sets;  // Those of `table`; those left out have a count of 0.
+    std::vector<Hop> hops;                // By index in the table's `ports`.
+  };
+
   Row RowOf(size_t group, size_t members) const;
   Choice ChooseFromSet(const Packet& packet, bool hashes, uint64_t salt) const;
 
-  const RoutingTable* table_ = nullptr;
   const HostGroup* group_of_host_ = nullptr;
   std::vector<Row> rows_;      // By group.
   uint32_t more_uplinks_ = 0;  // Than one.
   uint32_t path_divisor_ = 1;
   bool has_choice_ = false;
-  std::vector<Hop> hops_;         // By index in the table's `ports`.
-  std::vector<bool> leaves_out_;  // By set.
+  std::unique_ptr<const Sets> sets_;  // Apart, as few packets need them.
 };
 
 }  // namespace heddle
