@@ -17,52 +17,55 @@ constexpr int64_t kManyPaths = 1 << 16;  // Numbers of them grow exponentially i
 }  // namespace
 
 PathClasses::PathClasses(const Routing& routing)
-    : routing_(routing), to_leaf_(routing.leaves()), latest_(routing.switches()) {
+    : routing_(routing), to_leaf_(routing.leaves()), hop_set_of_(routing.switches()) {
   // kArrived and kNowhere both have no steps; the map tells them apart by holding only one of them.
   const auto nowhere = classes_.emplace(std::vector<Step>(), kNowhere).first;
   steps_ = {&nowhere->first, &nowhere->first};
 }
 
 Class PathClasses::Between(SwitchId from, size_t leaf) {
-  std::vector<Class>& known = to_leaf_[leaf];
-  const HostId host = routing_.first_hosts()[leaf];
-  if (known.empty()) known.assign(routing_.switches(), kUnknown);
-  return ClassOf(from, host, known);
+  return ClassOf(from, routing_.first_hosts()[leaf], to_leaf_[leaf]);
 }
 
 Class PathClasses::ClassOf(SwitchId from, HostId host, std::vector<Class>& known) {
-  if (known[from] != kUnknown) return known[from];
-  if (routing_.IsAttached(from, host)) return known[from] = kArrived;
-  const RoutingTable& table = routing_.TableOf(from);
-  const uint32_t set = table.SetOf(host);
-  const std::span<const PortIndex> ports = table.PortsOf(table.sets[set]);
-  std::vector<Latest>& of_sets = latest_[from];
-  if (of_sets.empty()) of_sets.resize(table.sets.size());
-  Latest& latest = of_sets[set];
-  if (latest.its == kUnknown) {
-    for (const PortIndex port : ports) {
-      latest.peers.push_back(routing_.SwitchAt(routing_.PortsOf(from)[port].peer));
-    }
+  if (routing_.IsAttached(from, host)) return kArrived;
+  const uint32_t number = HopSetOf(from, routing_.TableOf(from).SetOf(host));
+  if (number < known.size() && known[number] != kUnknown) return known[number];
+  HopSet& set = hop_sets_[number];
+  const Hops& hops = *set.hops;
+  bool is_latest = set.its != kUnknown;
+  for (size_t i = 0; i < hops.size(); ++i) {
+    const Class rest = ClassOf(hops[i].peer, host, known);
+    is_latest = is_latest && rest == set.rests[i];
+    set.rests[i] = rest;
   }
-  latest.rests.resize(latest.peers.size(), kUnknown);
-  bool is_latest = latest.its != kUnknown;
-  for (size_t i = 0; i < latest.peers.size(); ++i) {
-    const SwitchId peer = latest.peers[i];
-    const Class rest = known[peer] != kUnknown ? known[peer] : ClassOf(peer, host, known);
-    is_latest = is_latest && rest == latest.rests[i];
-    latest.rests[i] = rest;
-  }
-  if (!is_latest) latest.its = ClassVia(from, ports, latest.rests);
-  return known[from] = latest.its;
+  if (!is_latest) set.its = ClassVia(hops, set.rests);
+  if (number >= known.size()) known.resize(hop_sets_.size(), kUnknown);
+  return known[number] = set.its;
 }
 
-// The class of the paths from switch `from` through `ports`, which go on as `rests`, port by port.
-Class PathClasses::ClassVia(SwitchId from, std::span<const PortIndex> ports,
-                            std::span<const Class> rests) {
+// Returns the number of the hop set that belongs to set `set` of the routing table of `from`.
+uint32_t PathClasses::HopSetOf(SwitchId from, uint32_t set) {
+  const RoutingTable& table = routing_.TableOf(from);
+  std::vector<uint32_t>& numbers = hop_set_of_[from];
+  if (numbers.empty()) numbers.assign(table.sets.size(), kUnknown);
+  if (numbers[set] != kUnknown) return numbers[set];
+  Hops hops;
+  for (const PortIndex port : table.PortsOf(table.sets[set])) {
+    const Adjacency::Port& link = routing_.PortsOf(from)[port];
+    hops.push_back({routing_.PathPart(from, port), link.out, routing_.SwitchAt(link.peer)});
+  }
+  const auto [found, is_new] =
+      numbers_.try_emplace(std::move(hops), static_cast<uint32_t>(hop_sets_.size()));
+  if (is_new) hop_sets_.push_back({&found->first, std::vector<Class>(found->first.size())});
+  return numbers[set] = found->second;
+}
+
+// The class of the paths through `hops`, which go on as `rests`, hop by hop.
+Class PathClasses::ClassVia(const Hops& hops, std::span<const Class> rests) {
   std::vector<Step> steps;
-  for (size_t i = 0; i < ports.size(); ++i) {
-    const Channel& out = routing_.PortsOf(from)[ports[i]].out;
-    steps.push_back({routing_.PathPart(from, ports[i]), out, rests[i]});
+  for (size_t i = 0; i < hops.size(); ++i) {
+    steps.push_back({hops[i].id_part, hops[i].out, rests[i]});
   }
   const auto [entry, is_new] =
       classes_.try_emplace(std::move(steps), static_cast<Class>(steps_.size()));

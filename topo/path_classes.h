@@ -5,12 +5,15 @@
 
 #pragma once
 
+#include <absl/container/node_hash_map.h>
+
 #include <cstdint>
 #include <deque>
 #include <limits>
 #include <map>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "fabric/host_policy.h"
@@ -63,23 +66,41 @@ class PathClasses {
   static constexpr Class kArrived = 0;
   static constexpr Class kNowhere = 1;
 
-  // A set of next hops: the switches there, the class last found, and those of the rests of its
-  // paths. The next leaf mostly has the same.
-  struct Latest {
-    std::vector<SwitchId> peers;
-    std::vector<Class> rests;  // By peer.
+  struct Hop {
+    uint32_t id_part;
+    Channel out;
+    SwitchId peer;
+
+    friend bool operator==(const Hop&, const Hop&) = default;
+    template <class H>
+    friend H AbslHashValue(H state, const Hop& hop) {
+      return H::combine(std::move(state), hop.id_part, hop.out.rate.bps, hop.out.delay.ps,
+                        hop.peer);
+    }
+  };
+  using Hops = std::vector<Hop>;
+  // Next hops that one switch has, or several: in a fat-tree, all aggregation switches of one
+  // position have the same uplinks. Where they lead to a leaf, the rest of the path is the same.
+  struct HopSet {
+    const Hops* hops;
+    // What was found for the last leaf. The next leaf mostly has the same.
+    std::vector<Class> rests;  // By hop.
     Class its = kUnknown;
   };
 
   Class ClassOf(SwitchId from, HostId host, std::vector<Class>& known);
-  Class ClassVia(SwitchId from, std::span<const PortIndex> ports, std::span<const Class> rests);
+  Class ClassVia(const Hops& hops, std::span<const Class> rests);
+  uint32_t HopSetOf(SwitchId from, uint32_t set);
   const std::vector<Way>& WaysOf(Class paths);
 
   const Routing& routing_;
   std::map<std::vector<Step>, Class> classes_;
   std::vector<const std::vector<Step>*> steps_;  // By class.
-  std::vector<std::vector<Class>> to_leaf_;      // By leaf index, then by switch; empty until used.
-  std::vector<std::vector<Latest>> latest_;      // By switch, then by its set; empty until used.
+  std::vector<std::vector<Class>> to_leaf_;      // By leaf index, then by hop set, if known.
+  absl::node_hash_map<Hops, uint32_t> numbers_;  // The numbers of hop sets.
+  std::deque<HopSet> hop_sets_;
+  // By switch, then by its set in the routing table: the number of the hop set. Empty until used.
+  std::vector<std::vector<uint32_t>> hop_set_of_;
   // By class; deques, because vectors would move their elements.
   std::deque<std::optional<std::vector<std::vector<Channel>>>> channels_;
   std::deque<std::optional<std::vector<Way>>> ways_;
