@@ -20,36 +20,42 @@ EcmpRoutes::EcmpRoutes(const RoutingTable& table, std::span<const uint16_t> path
     has_choice_ = has_choice_ || count > 1;
   }
   sets_ = std::move(its);
-  std::vector<size_t> members(table.sets_of_group.size(), 0);
-  for (const HostGroup& at : *table.groups) {
-    members[at.group] = std::max(members[at.group], size_t{at.member} + 1);
+  std::vector<Row> shared;  // By set that all members of a group share.
+  for (uint32_t set = 0; set < sets_->sets.size(); ++set) shared.push_back(RowOf(set));
+  const std::vector<uint32_t>& members = table.groups->members;
+  for (size_t g = 0; g < table.sets_of_group.size(); ++g) {
+    const auto [first, step] = table.sets_of_group[g];
+    const uint32_t hosts = g < members.size() ? members[g] : 0;
+    rows_.push_back(step == 0 ? shared[first] : RowOfAttached(first, hosts));
   }
-  for (size_t g = 0; g < members.size(); ++g) rows_.push_back(RowOf(g, members[g]));
 }
 
-EcmpRoutes::Row EcmpRoutes::RowOf(size_t group, size_t members) const {
-  constexpr Row kOther{0, kOdd};
-  const RoutingTable::GroupSets of_group = sets_->table.sets_of_group[group];
-  const RoutingTable::Set first = sets_->sets[of_group.first];
-  if (first.count == 0) return kOther;
-  const PortIndex port = sets_->hops[first.first].port;
-  // Returns true if hop `i` leads to port `at`, whose term in a path's id is `path_part`.
-  const auto leads_to = [&](size_t i, size_t at, uint32_t path_part) {
-    const Hop& hop = sets_->hops[i];
-    return hop.port == at && hop.path_part == static_cast<uint16_t>(path_part);
-  };
-  if (first.count > 1) {
-    if (of_group.step != 0 || first.count != more_uplinks_ + 1) return kOther;
-    for (uint32_t i = 0; i < first.count; ++i) {
-      if (!leads_to(first.first + i, port + i, i * path_divisor_)) return kOther;
-    }
-    return {port, kUp};
+// Returns true if the hop at index `i` leads through `port`, whose term in a path's id is
+// `path_part`.
+bool EcmpRoutes::LeadsTo(size_t i, size_t port, uint32_t path_part) const {
+  const Hop& hop = sets_->hops[i];
+  return hop.port == port && hop.path_part == static_cast<uint16_t>(path_part);
+}
+
+EcmpRoutes::Row EcmpRoutes::RowOf(uint32_t set) const {
+  const auto [first, count] = sets_->sets[set];
+  if (count != 1 && count != more_uplinks_ + 1) return {0, kOdd};
+  const PortIndex port = sets_->hops[first].port;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!LeadsTo(first + i, port + i, i * path_divisor_)) return {0, kOdd};
   }
-  for (size_t m = 0; m < (of_group.step == 0 ? 1 : members); ++m) {
-    const RoutingTable::Set set = sets_->sets[of_group.first + m * of_group.step];
-    if (set.count != 1 || !leads_to(set.first, port + m, 0)) return kOther;
+  return {port, count == 1 ? kOne : kUp};
+}
+
+// The members of the group have the sets from `first` on.
+EcmpRoutes::Row EcmpRoutes::RowOfAttached(uint32_t first, uint32_t members) const {
+  const Row row = members == 0 ? Row{0, kOdd} : RowOf(first);
+  if (row.kind != kOne) return {0, kOdd};
+  for (uint32_t m = 1; m < members; ++m) {
+    const RoutingTable::Set& set = sets_->sets[first + m];
+    if (set.count != 1 || !LeadsTo(set.first, row.port + m, 0)) return {0, kOdd};
   }
-  return {port, of_group.step == 0 ? kOne : kAttached};
+  return {row.port, kAttached};
 }
 
 EcmpRoutes::Choice EcmpRoutes::ChooseFromSet(const Packet& packet, bool hashes,

@@ -74,14 +74,16 @@ class EcmpRoutes {
     Kind kind;
   };
 
-  // What RowOf() and ChooseFromSet() read.
+  // What the rows are made of.
   struct Sets {
     const RoutingTable& table;
     std::vector<RoutingTable::Set> sets;  // Those of `table`; those left out have a count of 0.
     std::vector<Hop> hops;                // By index in the table's `ports`.
   };
 
-  Row RowOf(size_t group, size_t members) const;
+  bool LeadsTo(size_t i, size_t port, uint32_t path_part) const;
+  Row RowOf(uint32_t set) const;
+  Row RowOfAttached(uint32_t first, uint32_t members) const;
   Choice ChooseFromSet(const Packet& packet, bool hashes, uint64_t salt) const;
 
   const HostGroup* group_of_host_ = nullptr;

@@ -65,6 +65,15 @@ void FifoPort::FindHarmless() {
   harmless_ = Duration{static_cast<int64_t>(std::min<absl::int128>(time, kNever.ps))};
 }
 
+bool FifoPort::SendCounting(const Packet& packet, uint16_t path_part, Time now,
+                            const Window& window) {
+  NoteSize(packet.bytes);
+  const int64_t backlog = Backlog(now) + SizeOf(packet);
+  if (backlog > buffer_) return Drop();
+  Put(packet, path_part, backlog > mark_above_, now, window);
+  return true;
+}
+
 void FifoPort::MakeRoom(Time now) {
   ForgetTaken(now);
   wire_.MakeRoom(left_);

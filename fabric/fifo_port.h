@@ -59,24 +59,9 @@ class alignas(64) FifoPort {
   // the link is down.
   [[gnu::always_inline]] bool Send(const Packet& packet, uint16_t path_part, Time now,
                                    const Window& window) {
-    bool mark = false;
-    const uint16_t bytes = packet.bytes;
-    if (busy_until_ - now > harmless_ || bytes > largest_) [[unlikely]] {
-      NoteSize(bytes);
-      const int64_t backlog = Backlog(now) + SizeOf(packet);
-      if (backlog > buffer_) return Drop();
-      mark = backlog > mark_above_;
-    }
-    // These values are read before the copy. Behind it, the loads would wait for its stores.
-    const int64_t payload = PayloadOf(packet);
-    const uint8_t hops = static_cast<uint8_t>(packet.hops + 1);
-    const uint16_t taken = static_cast<uint16_t>(packet.taken + path_part);
-    Packet& slot = Slot(now);
-    slot = packet;
-    slot.hops = hops;
-    slot.taken = taken;
-    if (mark) Mark(slot);
-    Transmit(slot, bytes, payload, now, window);
+    if (busy_until_ - now > harmless_ || packet.bytes > largest_) [[unlikely]]
+      return SendCounting(packet, path_part, now, window);
+    Put(packet, path_part, /*mark=*/false, now, window);
     return true;
   }
 
@@ -212,6 +197,24 @@ class alignas(64) FifoPort {
   size_t memory_bytes() const { return sizeof(*this) + late_.capacity() * sizeof(Departure); }
 
  private:
+  // Send() if the length of the queue may matter.
+  bool SendCounting(const Packet& packet, uint16_t path_part, Time now, const Window& window);
+
+  [[gnu::always_inline]] void Put(const Packet& packet, uint16_t path_part, bool mark, Time now,
+                                  const Window& window) {
+    // These values are read before the copy. Behind it, the loads would wait for its stores.
+    const uint16_t bytes = packet.bytes;
+    const int64_t payload = PayloadOf(packet);
+    const uint8_t hops = static_cast<uint8_t>(packet.hops + 1);
+    const uint16_t taken = static_cast<uint16_t>(packet.taken + path_part);
+    Packet& slot = Slot(now);
+    slot = packet;
+    slot.hops = hops;
+    slot.taken = taken;
+    if (mark) Mark(slot);
+    Transmit(slot, bytes, payload, now, window);
+  }
+
   // A packet of `bytes` is to be sent, perhaps the largest so far.
   void NoteSize(uint16_t bytes) {
     if (bytes <= largest_) return;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/packet.h"
@@ -17,6 +18,14 @@ namespace heddle {
 struct HostGroup {
   uint16_t group;
   uint16_t member;  // Counts the hosts of the group, from 0.
+};
+
+// All hosts' positions, and the number of hosts in each group.
+struct HostGroups {
+  explicit HostGroups(std::vector<HostGroup> by_host);
+
+  std::vector<HostGroup> of_host;
+  std::vector<uint32_t> members;  // By group, as far as the last one that has hosts.
 };
 
 // The next hops of one switch towards every host. Its size grows with the groups and not with the
@@ -31,8 +40,8 @@ struct RoutingTable {
     uint16_t first;
     uint16_t step;  // 0: all members share one set. 1: the group is attached, each has its own set.
   };
-  std::shared_ptr<const std::vector<HostGroup>> groups;  // By host. Set by SetGroups().
-  const HostGroup* group_of_host = nullptr;              // The elements of `groups`.
+  std::shared_ptr<const HostGroups> groups;  // Set by SetGroups().
+  const HostGroup* group_of_host = nullptr;  // The elements of `groups->of_host`.
   std::vector<GroupSets> sets_of_group;
   std::vector<Set> sets;
   std::vector<PortIndex> ports;
@@ -40,9 +49,9 @@ struct RoutingTable {
   uint32_t path_divisor = 1;       // A path id's digit here is (id / path_divisor) % uplinks.
   uint32_t version = 1;
 
-  void SetGroups(std::shared_ptr<const std::vector<HostGroup>> groups_by_host) {
-    groups = std::move(groups_by_host);
-    group_of_host = groups->data();
+  void SetGroups(std::shared_ptr<const HostGroups> all) {
+    groups = std::move(all);
+    group_of_host = groups->of_host.data();
   }
 
   // Makes each host a group of its own; host h has set sets_of_hosts[h].

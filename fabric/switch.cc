@@ -273,20 +273,26 @@ template <bool kHasChoice, class Goes>
 void Switch::RunEcmp(const Window& window, const Goes& goes) {
   const uint64_t salt = ecmp_salt_.value_or(0);
   int64_t asked = 0;
+  struct Seen {
+    FifoPort* port;
+    uint32_t path_part;
+    uint32_t count;
+  };
   const auto look = [&](const Packet& packet) __attribute__((always_inline)) {
     const EcmpRoutes::Choice choice = ecmp_routes_.Choose<kHasChoice>(packet, salt);
-    __builtin_prefetch(&ports_[choice.port], /*rw=*/1);
-    return choice;
+    FifoPort* const port = &ports_[choice.port];
+    __builtin_prefetch(port, /*rw=*/1);
+    return Seen{port, choice.path_part, choice.count};
   };
-  const auto take = [&](const Packet& packet, PortIndex in_port, Time now,
-                        const EcmpRoutes::Choice& choice) __attribute__((always_inline)) {
-    if (choice.count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
+  const auto take = [&](const Packet& packet, PortIndex in_port, Time now, const Seen& seen)
+      __attribute__((always_inline)) {
+    if (seen.count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
       now_ = now;
       Handle(packet, in_port);
       return true;
     }
-    if (kHasChoice) asked += choice.count > 1 ? 1 : 0;
-    SendBy(choice.hop(), packet, now, window);
+    if (kHasChoice) asked += seen.count > 1 ? 1 : 0;
+    SendBy(*seen.port, seen.path_part, packet, now, window);
     return true;
   };
   arrivals_.TakeLookingAhead(window.end, look, goes, take);

@@ -122,9 +122,9 @@ class Switch final : public Node {
   template <bool kHasChoice>
   void RunEcmpLate(const Window& window);
   // Sends a packet that has arrived at `now` through a FIFO port.
-  [[gnu::always_inline]] void SendBy(const EcmpRoutes::Hop& hop, const Packet& packet, Time now,
-                                     const Window& window) {
-    if (ports_[hop.port].Send(packet, hop.path_part, now, window)) [[likely]]
+  [[gnu::always_inline]] void SendBy(FifoPort& port, uint32_t path_part, const Packet& packet,
+                                     Time now, const Window& window) {
+    if (port.Send(packet, static_cast<uint16_t>(path_part), now, window)) [[likely]]
       return;
     now_ = now;
     ReportDrop(packet);

@@ -55,7 +55,7 @@ Time Switch::RunInward(const Window& window) {
     if (keeps_[hop.port] != 0) {
       kept_.push_back(packet);
     } else {
-      SendBy(hop, packet, now, window);
+      SendBy(ports_[hop.port], hop.path_part, packet, now, window);
     }
     return true;
   };
@@ -71,7 +71,8 @@ void Switch::RunKept(const Window& window) {
     const Packet& packet = kept_.front();
     const Time now = packet.arrival;
     RunAloneInside({.end = now + 1_ps, .inner = window.inner, .outer = window.outer});
-    SendBy(ecmp_routes_.Choose<false>(packet, 0).hop(), packet, now, window);
+    const EcmpRoutes::Choice choice = ecmp_routes_.Choose<false>(packet, 0);
+    SendBy(ports_[choice.port], choice.path_part, packet, now, window);
     kept_.pop_front();
   }
   RunAlone(window);

@@ -34,15 +34,6 @@ void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::
   trims_ = queued_->trims();
 }
 
-void RoutingTable::SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts) {
-  std::vector<HostGroup> alone;
-  for (const uint16_t set : sets_of_hosts) {
-    alone.push_back({static_cast<uint16_t>(alone.size()), 0});
-    sets_of_group.push_back({set, 0});
-  }
-  SetGroups(std::make_shared<const std::vector<HostGroup>>(std::move(alone)));
-}
-
 void Switch::SetRoutes(RoutingTable routes) {
   routes_ = std::move(routes);
   candidates_.clear();

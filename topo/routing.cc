@@ -121,7 +121,7 @@ void Routing::FindGroups() {
     groups[h] = {LeafIndexOf(host), static_cast<uint16_t>(members.size())};
     members.push_back(host);
   }
-  groups_ = std::make_shared<const std::vector<HostGroup>>(std::move(groups));
+  groups_ = std::make_shared<const HostGroups>(std::move(groups));
 }
 
 std::vector<SwitchId> Routing::SwitchesAt(HostId h, bool up) const {
@@ -177,7 +177,7 @@ std::vector<PortIndex> Routing::FirstHopsTo(HostId src, size_t group) const {
 Host::FirstHops Routing::FirstHopsOf(HostId src) const {
   Host::FirstHops hops;
   for (size_t g = 0; g < attached_to_.size(); ++g) hops.sets.push_back(FirstHopsTo(src, g));
-  for (const HostGroup& at : *groups_) hops.set_of_host.push_back(at.group);
+  for (const HostGroup& at : groups_->of_host) hops.set_of_host.push_back(at.group);
   return hops;
 }
 
@@ -350,28 +350,32 @@ std::unique_ptr<PathTable> Routing::MakePathTable() const {
   return table;
 }
 
-// Visits all pairs of the first hosts of leaves, with the distance from the first to the second.
+// Visits all pairs of leaves, by index, with the distance from the first to the second.
 template <class Visit>
 void Routing::ForEachPair(const Visit& visit) const {
-  for (const HostId src : first_hosts_) {
-    const std::vector<uint32_t> distances = DistancesFrom(src);
-    for (const HostId dst : first_hosts_) visit(src, dst, distances[GroupOf(dst)]);
+  for (size_t src = 0; src < leaves(); ++src) {
+    const std::vector<uint32_t> distances = DistancesFrom(first_hosts_[src]);
+    for (size_t dst = 0; dst < leaves(); ++dst) {
+      visit(src, dst, distances[GroupOf(first_hosts_[dst])]);
+    }
   }
 }
 
 std::vector<std::string> Routing::Unreachable() const {
-  std::vector<std::string> pairs;
-  ForEachPair([&](HostId src, HostId dst, uint32_t distance) {
-    if (distance != kUnreachable) return;
-    pairs.push_back(graph_.switches[LeafOf(src)].name + " cannot reach " +
-                    graph_.switches[LeafOf(dst)].name);
+  std::vector<std::pair<size_t, size_t>> found;  // Destination and source.
+  ForEachPair([&](size_t src, size_t dst, uint32_t distance) {
+    if (distance == kUnreachable) found.emplace_back(dst, src);
   });
+  std::ranges::sort(found);
+  const auto name = [&](size_t leaf) { return graph_.switches[LeafOf(first_hosts_[leaf])].name; };
+  std::vector<std::string> pairs;
+  for (const auto& [dst, src] : found) pairs.push_back(name(src) + " cannot reach " + name(dst));
   return pairs;
 }
 
 uint32_t Routing::MostSwitches() const {
   uint32_t most = 0;
-  ForEachPair([&](HostId, HostId, uint32_t distance) {
+  ForEachPair([&](size_t, size_t, uint32_t distance) {
     if (distance != kUnreachable) most = std::max(most, distance + 1);
   });
   return most;
@@ -379,7 +383,7 @@ uint32_t Routing::MostSwitches() const {
 
 double Routing::MeanLinks() const {
   double sum = 0;
-  ForEachPair([&](HostId, HostId, uint32_t distance) { sum += distance; });
+  ForEachPair([&](size_t, size_t, uint32_t distance) { sum += distance; });
   const size_t pairs = leaves() * (leaves() - 1);
   return 2 + (pairs == 0 ? 0 : sum / static_cast<double>(pairs));
 }

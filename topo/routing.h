@@ -116,7 +116,7 @@ class Routing {
   void FindLeaves();
   void FindGroups();  // After FindLeaves().
   std::vector<SwitchId> SwitchesAt(HostId h, bool up) const;
-  size_t GroupOf(HostId h) const { return (*groups_)[h].group; }
+  size_t GroupOf(HostId h) const { return groups_->of_host[h].group; }
   std::vector<uint32_t> DistancesFrom(HostId src) const;
   std::vector<PortIndex> FirstHopsTo(HostId src, size_t group) const;
   template <class Visit>
@@ -138,16 +138,16 @@ class Routing {
   std::vector<uint16_t> leaf_index_of_host_;
   std::vector<HostId> first_hosts_;  // By leaf index.
   // A group is a leaf, by its index, or one host with some links down, numbered behind the leaves.
-  std::shared_ptr<const std::vector<HostGroup>> groups_;  // By host.
-  std::vector<HostId> partly_up_;                         // The hosts that are groups, ascending.
-  std::vector<std::vector<HostId>> members_;              // By leaf index: the hosts of the group.
-  std::vector<std::vector<SwitchId>> attached_to_;        // By group: its switches, ascending.
-  std::vector<bool> has_hosts_;                           // By switch.
-  std::vector<std::vector<SwitchLink>> switch_links_;     // By switch, by port, ascending.
-  std::vector<std::vector<uint16_t>> distances_;          // By switch, then by group.
-  std::vector<std::vector<PortIndex>> uplinks_;           // By switch: the ports towards the core.
-  std::vector<uint32_t> radix_of_tier_;                   // By tier: the most uplinks of a switch.
-  std::vector<RoutingTable> tables_;                      // By switch.
+  std::shared_ptr<const HostGroups> groups_;
+  std::vector<HostId> partly_up_;                      // The hosts that are groups, ascending.
+  std::vector<std::vector<HostId>> members_;           // By leaf index: the hosts of the group.
+  std::vector<std::vector<SwitchId>> attached_to_;     // By group: its switches, ascending.
+  std::vector<bool> has_hosts_;                        // By switch.
+  std::vector<std::vector<SwitchLink>> switch_links_;  // By switch, by port, ascending.
+  std::vector<std::vector<uint16_t>> distances_;       // By switch, then by group.
+  std::vector<std::vector<PortIndex>> uplinks_;        // By switch: the ports towards the core.
+  std::vector<uint32_t> radix_of_tier_;                // By tier: the most uplinks of a switch.
+  std::vector<RoutingTable> tables_;                   // By switch.
 };
 
 }  // namespace heddle

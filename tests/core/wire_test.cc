@@ -61,20 +61,28 @@ struct Arrived {
   friend auto operator<=>(const Arrived&, const Arrived&) = default;
 };
 
-// Everything that arrives before `end`, taken in one of two ways.
-std::vector<Arrived> TakeBefore(Merge& merge, Time end, bool at_once = false) {
+enum class Way { kOneByOne, kAtOnce, kLookingAhead };
+
+// Everything that arrives before `end`, taken in one of three ways.
+std::vector<Arrived> TakeBefore(Merge& merge, Time end, Way way = Way::kOneByOne) {
   std::vector<Arrived> taken;
   Arrivals& arrivals = merge.arrivals();
-  if (at_once) {
-    arrivals.TakeBefore(end, [&](const Packet& packet, PortIndex port, Time at) {
-      EXPECT_EQ(packet.arrival, at);
-      taken.push_back({at, port, packet.seq});
-      return true;
-    });
+  const auto take = [&](const Packet& packet, PortIndex port, Time at) {
+    EXPECT_EQ(packet.arrival, at);
+    taken.push_back({at, port, packet.seq});
+    return true;
+  };
+  if (way == Way::kAtOnce) arrivals.TakeBefore(end, take);
+  if (way == Way::kLookingAhead) {
+    arrivals.TakeLookingAhead(
+        end, [](const Packet& packet) { return packet.seq; }, Arrivals::kEvery,
+        [&](const Packet& packet, PortIndex port, Time at, uint32_t seen) {
+          EXPECT_EQ(packet.seq, seen);
+          return take(packet, port, at);
+        });
   }
   while (arrivals.Next() < end) {
-    taken.push_back({arrivals.Next(), arrivals.Port(), arrivals.Front().seq});
-    EXPECT_EQ(arrivals.Front().arrival, arrivals.Next());
+    take(arrivals.Front(), arrivals.Port(), arrivals.Next());
     arrivals.Pop();
   }
   merge.horizon = end;
@@ -124,12 +132,43 @@ TEST(ArrivalsTest, ComeByTimeThenInPortThenWireOrder) {
       const Time end = merge.horizon + Duration{rng.Below(20)};
       const auto first_later =
           std::ranges::partition_point(on_the_way, [&](const Arrived& a) { return a.at < end; });
-      const bool at_once = window % 2 == 0;
-      ASSERT_EQ(TakeBefore(merge, end, at_once),
+      ASSERT_EQ(TakeBefore(merge, end, static_cast<Way>(window % 3)),
                 std::vector<Arrived>(on_the_way.begin(), first_later));
       on_the_way.erase(on_the_way.begin(), first_later);
       ASSERT_EQ(merge.engine().packets_on_wires(), on_the_way.size());
     }
+  }
+}
+
+// Packets are looked at one ahead, and only those that arrive before the end. A packet that stays
+// is still the next one.
+TEST(ArrivalsTest, AreLookedAtOnePacketAhead) {
+  for (const bool same_wire : {false, true}) {
+    Merge merge(2);
+    for (uint32_t i = 0; i < 6; ++i) merge.Push(same_wire ? 0 : i % 2, Time{i}, i);
+    std::string log;
+    const auto look = [&](const Packet& packet) {
+      log += "look " + std::to_string(packet.seq) + ", ";
+      return packet.seq;
+    };
+    const auto visit = [&](const Packet& packet, PortIndex, Time, uint32_t seen) {
+      EXPECT_EQ(packet.seq, seen);
+      log += "visit " + std::to_string(packet.seq) + ", ";
+      return packet.seq != 1;
+    };
+    const auto goes = [](const Packet& packet, PortIndex, Time) { return packet.seq != 3; };
+    merge.arrivals().TakeLookingAhead(Time{5}, look, goes, visit);
+    EXPECT_EQ(log, "look 0, look 1, visit 0, look 2, visit 1, ");
+    EXPECT_EQ(merge.arrivals().Front().seq, 2u);
+    log.clear();
+    merge.arrivals().TakeLookingAhead(Time{5}, look, goes, visit);
+    EXPECT_EQ(log, "look 2, look 3, visit 2, ");
+    EXPECT_EQ(merge.arrivals().Front().seq, 3u);
+    log.clear();
+    merge.arrivals().TakeLookingAhead(Time{5}, look, Arrivals::kEvery, visit);
+    EXPECT_EQ(log, "look 3, look 4, visit 3, visit 4, ");
+    merge.horizon = Time{5};
+    EXPECT_EQ(TakeBefore(merge, kNever).size(), 1u);
   }
 }
 

@@ -188,7 +188,7 @@ TEST(SwitchViewTest, ReadsItsDigitOfAPathId) {
 // Hosts 0, 3 and 4 are attached, one set each. Hosts 1 and 2 are in a group that is elsewhere.
 TEST(RoutingTableTest, MembersOfAnAttachedGroupHaveASetEach) {
   RoutingTable routes = TableOf({{3}, {0}, {1}, {2}}, {});
-  routes.SetGroups(std::make_shared<const std::vector<HostGroup>>(
+  routes.SetGroups(std::make_shared<const HostGroups>(
       std::vector<HostGroup>{{1, 0}, {0, 0}, {0, 1}, {1, 1}, {1, 2}}));
   routes.sets_of_group = {{.first = 0, .step = 0}, {.first = 1, .step = 1}};
   const std::vector<PortIndex> expected = {0, 3, 3, 1, 2};
