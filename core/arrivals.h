@@ -80,40 +80,39 @@ class Arrivals {
       if (!goes_on) return;
     }
   }
-  // The same, but visit(packet, port, time, seen) gets what look(packet) has returned. That is
-  // called before the packet in front is visited, so that the loads of both overlap. A packet that
-  // look() has seen may stay.
-  template <class Look, class Goes, class Visit>
-  [[gnu::always_inline]] void TakeLookingAhead(Time end, const Look& look, const Goes& goes,
-                                               const Visit& visit) {
+  // As TakeBefore(), but visit(packet, port, time, seen) gets what look(packet) has returned, and
+  // cannot stop. The next packet is found, and looked at, before the one in front is visited: so
+  // the processor waits for the loads of both at once.
+  template <class Look, class Visit>
+  [[gnu::always_inline]] void TakeLookingAhead(Time end, const Look& look, const Visit& visit) {
     const int64_t bound = next_.Bound(end);
     int64_t best = next_.Best();
     if (best >= bound) return;
     size_t port = next_.EntryOf(best);
+    Time at = next_.TimeOf(best);
     const Packet* packet = &heads_[port].Front();
     auto seen = look(*packet);
-    for (;;) {
-      const PortIndex its = static_cast<PortIndex>(port);
-      const Time at = next_.TimeOf(best);
-      if (!goes(*packet, its, at)) return;
-      WireHead& head = heads_[port];
-      best = next_.Set(port, head.ReadSecondArrival());
-      if (best >= bound) {
-        visit(*packet, its, at, seen);
-        return head.Drop();
-      }
-      port = next_.EntryOf(best);
-      const Packet& next = heads_[port].FrontOrSecond(port == its);
+    best = next_.Set(port, heads_[port].ReadSecondArrival());
+    while (best < bound) {
+      const size_t next_port = next_.EntryOf(best);
+      const Time next_at = next_.TimeOf(best);
+      WireHead& head = heads_[next_port];
+      const uint64_t taken = next_port == port ? 1 : 0;
+      const Packet& next = head.Behind(taken);
       const auto next_seen = look(next);
-      const bool goes_on = visit(*packet, its, at, seen);
-      head.Drop();
-      if (!goes_on) return;
+      best = next_.Set(next_port, head.ReadSecondArrival(taken));
+      visit(*packet, static_cast<PortIndex>(port), at, seen);
+      heads_[port].Drop();
+      port = next_port;
+      at = next_at;
       packet = &next;
       seen = next_seen;
     }
+    visit(*packet, static_cast<PortIndex>(port), at, seen);
+    heads_[port].Drop();
   }
 
-  // For TakeWhile() and TakeLookingAhead().
+  // For TakeWhile().
   static constexpr auto kEvery = [](const Packet&, PortIndex, Time) { return true; };
 
   // The wire at `port` has a new packet, which arrives at `arrival`. Returns false if the wire was

@@ -169,10 +169,8 @@ class WireHead {
 
   Packet& Front() { return SlotAt(head()); }
   Packet& Second() { return SlotAt(head() + PacketRing::kBytes); }
-  // Without a branch, which would be mispredicted.
-  Packet& FrontOrSecond(bool second) {
-    return SlotAt(head() + static_cast<uint64_t>(second) * PacketRing::kBytes);
-  }
+  // The packet behind the first `taken` ones.
+  Packet& Behind(uint64_t taken) { return SlotAt(head() + taken * PacketRing::kBytes); }
   const Telemetry& FrontExtra() { return PacketRing::Of(slots_)->TelemetryOf(popped()); }
 
   // Removes the front packet and returns the arrival of the next one, kNever if there is none yet.
@@ -184,12 +182,14 @@ class WireHead {
 
   // The arrival of the front packet; kNever if there is none.
   Time NextArrival() const { return slots_ == nullptr ? kNever : ArrivalAt(head()); }
-  // The arrival of the packet behind the front one; kNever if there is none. Call it once before
-  // each Drop(). It also reads the arrival behind that one, for the next call: the merge of wires
-  // would have to wait for a slot that is not in the cache.
-  Time ReadSecondArrival() {
-    const Time second = ahead_ == kNever ? ArrivalAt(head() + PacketRing::kBytes) : ahead_;
-    ahead_ = second == kNever ? kNever : ArrivalAt(head() + 2 * PacketRing::kBytes);
+  // The arrival of the packet behind the front one; kNever if there is none. Call it once for each
+  // packet, in order; `taken` packets for which it was called have not been dropped. It also reads
+  // the arrival behind that one, for the next call: the merge of wires would have to wait for a
+  // slot that is not in the cache.
+  Time ReadSecondArrival(uint64_t taken = 0) {
+    const uint64_t front = head() + taken * PacketRing::kBytes;
+    const Time second = ahead_ == kNever ? ArrivalAt(front + PacketRing::kBytes) : ahead_;
+    ahead_ = second == kNever ? kNever : ArrivalAt(front + 2 * PacketRing::kBytes);
     return second;
   }
 

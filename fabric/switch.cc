@@ -268,46 +268,55 @@ void Switch::PrefetchParts(Time end) {
 }
 
 // Run() at FIFO ports for a switch that runs alone, without a branch on whether a packet has a
-// choice: that branch would be mispredicted. See Arrivals::TakeWhile() for `goes`.
-template <bool kHasChoice, class Goes>
-void Switch::RunEcmp(const Window& window, const Goes& goes) {
-  const uint64_t salt = ecmp_salt_.value_or(0);
-  int64_t asked = 0;
+// choice: that branch would be mispredicted.
+template <bool kHasChoice>
+void Switch::RunEcmp(const Window& window) {
   struct Seen {
     FifoPort* port;
     uint32_t path_part;
     uint32_t count;
   };
+  const uint64_t salt = ecmp_salt_.value_or(0);
+  int64_t asked = 0;
   const auto look = [&](const Packet& packet) __attribute__((always_inline)) {
     const EcmpRoutes::Choice choice = ecmp_routes_.Choose<kHasChoice>(packet, salt);
     FifoPort* const port = &ports_[choice.port];
     __builtin_prefetch(port, /*rw=*/1);
     return Seen{port, choice.path_part, choice.count};
   };
-  const auto take = [&](const Packet& packet, PortIndex in_port, Time now, const Seen& seen)
+  const auto visit = [&](const Packet& packet, PortIndex in_port, Time now, const Seen& seen)
       __attribute__((always_inline)) {
     if (seen.count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
       now_ = now;
       Handle(packet, in_port);
-      return true;
+      return;
     }
     if (kHasChoice) asked += seen.count > 1 ? 1 : 0;
     SendBy(*seen.port, seen.path_part, packet, now, window);
-    return true;
   };
-  arrivals_.TakeLookingAhead(window.end, look, goes, take);
+  arrivals_.TakeLookingAhead(window.end, look, visit);
   asked_ += asked;
 }
 
 void Switch::RunAlone(const Window& window) {
-  constexpr auto kEvery = Arrivals::kEvery;
-  ecmp_routes_.has_choice() ? RunEcmp<true>(window, kEvery) : RunEcmp<false>(window, kEvery);
+  ecmp_routes_.has_choice() ? RunEcmp<true>(window) : RunEcmp<false>(window);
 }
 
 // The same up to the first packet that arrives from outside the group.
 void Switch::RunAloneInside(const Window& window) {
   const auto is_inner = [this](const Packet&, PortIndex port, Time) { return IsInner(port); };
-  ecmp_routes_.has_choice() ? RunEcmp<true>(window, is_inner) : RunEcmp<false>(window, is_inner);
+  const auto take = [&](const Packet& packet, PortIndex in_port, Time now) {
+    const auto [port, path_part, count] = ecmp_routes_.Choose<true>(packet, ecmp_salt_.value_or(0));
+    if (count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
+      now_ = now;
+      Handle(packet, in_port);
+      return true;
+    }
+    asked_ += count > 1 ? 1 : 0;
+    SendBy(ports_[port], path_part, packet, now, window);
+    return true;
+  };
+  arrivals_.TakeWhile(window.end, is_inner, take);
 }
 
 // The same for late ports.

@@ -117,8 +117,8 @@ class Switch final : public Node {
   void RunAloneInside(const Window& window);
   bool MayRunInward(Time start);
   void RunKept(const Window& window);
-  template <bool kHasChoice, class Goes>
-  void RunEcmp(const Window& window, const Goes& goes);
+  template <bool kHasChoice>
+  void RunEcmp(const Window& window);
   template <bool kHasChoice>
   void RunEcmpLate(const Window& window);
   // Sends a packet that has arrived at `now` through a FIFO port.
