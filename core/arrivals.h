@@ -81,8 +81,8 @@ class Arrivals {
     }
   }
   // As TakeBefore(), but visit(packet, port, time, seen) gets what look(packet) has returned, and
-  // cannot stop. The next packet is found, and looked at, before the one in front is visited: so
-  // the processor waits for the loads of both at once.
+  // cannot stop. Before a packet is visited, the next one is looked at and removed from Next(), so
+  // that the loads for both overlap. So visit() must not use Next(), Port(), Front() or Take().
   template <class Look, class Visit>
   [[gnu::always_inline]] void TakeLookingAhead(Time end, const Look& look, const Visit& visit) {
     const int64_t bound = next_.Bound(end);
@@ -97,10 +97,10 @@ class Arrivals {
       const size_t next_port = next_.EntryOf(best);
       const Time next_at = next_.TimeOf(best);
       WireHead& head = heads_[next_port];
-      const uint64_t taken = next_port == port ? 1 : 0;
-      const Packet& next = head.Behind(taken);
+      const uint64_t undropped = next_port == port ? 1 : 0;
+      const Packet& next = head.Behind(undropped);
       const auto next_seen = look(next);
-      best = next_.Set(next_port, head.ReadSecondArrival(taken));
+      best = next_.Set(next_port, head.ReadSecondArrival(undropped));
       visit(*packet, static_cast<PortIndex>(port), at, seen);
       heads_[port].Drop();
       port = next_port;

@@ -169,8 +169,8 @@ class WireHead {
 
   Packet& Front() { return SlotAt(head()); }
   Packet& Second() { return SlotAt(head() + PacketRing::kBytes); }
-  // The packet behind the first `taken` ones.
-  Packet& Behind(uint64_t taken) { return SlotAt(head() + taken * PacketRing::kBytes); }
+  // The packet behind the first `undropped` ones.
+  Packet& Behind(uint64_t undropped) { return SlotAt(head() + undropped * PacketRing::kBytes); }
   const Telemetry& FrontExtra() { return PacketRing::Of(slots_)->TelemetryOf(popped()); }
 
   // Removes the front packet and returns the arrival of the next one, kNever if there is none yet.
@@ -183,11 +183,11 @@ class WireHead {
   // The arrival of the front packet; kNever if there is none.
   Time NextArrival() const { return slots_ == nullptr ? kNever : ArrivalAt(head()); }
   // The arrival of the packet behind the front one; kNever if there is none. Call it once for each
-  // packet, in order; `taken` packets for which it was called have not been dropped. It also reads
-  // the arrival behind that one, for the next call: the merge of wires would have to wait for a
-  // slot that is not in the cache.
-  Time ReadSecondArrival(uint64_t taken = 0) {
-    const uint64_t front = head() + taken * PacketRing::kBytes;
+  // packet, in order; `undropped` packets, for which it has been called, still wait for Drop(). It
+  // also reads the arrival behind that one, for the next call: the merge of wires would have to
+  // wait for a slot that is not in the cache.
+  Time ReadSecondArrival(uint64_t undropped = 0) {
+    const uint64_t front = head() + undropped * PacketRing::kBytes;
     const Time second = ahead_ == kNever ? ArrivalAt(front + PacketRing::kBytes) : ahead_;
     ahead_ = second == kNever ? kNever : ArrivalAt(front + 2 * PacketRing::kBytes);
     return second;

@@ -20,12 +20,12 @@ EcmpRoutes::EcmpRoutes(const RoutingTable& table, std::span<const uint16_t> path
     has_choice_ = has_choice_ || count > 1;
   }
   sets_ = std::move(its);
-  std::vector<Row> shared;  // By set that all members of a group share.
+  std::vector<Row> shared;  // By set: the row of a group whose hosts all have this set.
   for (uint32_t set = 0; set < sets_->sets.size(); ++set) shared.push_back(RowOf(set));
-  const std::vector<uint32_t>& members = table.groups->members;
+  const std::vector<uint32_t>& sizes = table.groups->sizes;
   for (size_t g = 0; g < table.sets_of_group.size(); ++g) {
     const auto [first, step] = table.sets_of_group[g];
-    const uint32_t hosts = g < members.size() ? members[g] : 0;
+    const uint32_t hosts = g < sizes.size() ? sizes[g] : 0;
     rows_.push_back(step == 0 ? shared[first] : RowOfAttached(first, hosts));
   }
 }
@@ -39,21 +39,21 @@ bool EcmpRoutes::LeadsTo(size_t i, size_t port, uint32_t path_part) const {
 
 EcmpRoutes::Row EcmpRoutes::RowOf(uint32_t set) const {
   const auto [first, count] = sets_->sets[set];
-  if (count != 1 && count != more_uplinks_ + 1) return {0, kOdd};
+  if (count != 1 && count != more_uplinks_ + 1) return {0, kOther};
   const PortIndex port = sets_->hops[first].port;
   for (uint32_t i = 0; i < count; ++i) {
-    if (!LeadsTo(first + i, port + i, i * path_divisor_)) return {0, kOdd};
+    if (!LeadsTo(first + i, port + i, i * path_divisor_)) return {0, kOther};
   }
   return {port, count == 1 ? kOne : kUp};
 }
 
-// The members of the group have the sets from `first` on.
+// The row of an attached group of `members` hosts: member m has set first + m.
 EcmpRoutes::Row EcmpRoutes::RowOfAttached(uint32_t first, uint32_t members) const {
-  const Row row = members == 0 ? Row{0, kOdd} : RowOf(first);
-  if (row.kind != kOne) return {0, kOdd};
+  const Row row = members == 0 ? Row{0, kOther} : RowOf(first);
+  if (row.kind != kOne) return {0, kOther};
   for (uint32_t m = 1; m < members; ++m) {
     const RoutingTable::Set& set = sets_->sets[first + m];
-    if (set.count != 1 || !LeadsTo(set.first, row.port + m, 0)) return {0, kOdd};
+    if (set.count != 1 || !LeadsTo(set.first, row.port + m, 0)) return {0, kOther};
   }
   return {row.port, kAttached};
 }

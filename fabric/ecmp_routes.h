@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The next hops of a switch as its loops for ECMP read them.
 //
-// Each packet waits for what it reads here, one load after the other. In most fabrics, a leaf lies
-// behind one port or behind all uplinks, and such ports have consecutive numbers. Then one word for
-// each group of hosts gives the port, without a look at the sets of the routing table.
+// What is read here for a packet is a chain of loads, each of which needs the one before. So the
+// chain is kept short: where a group of hosts lies behind one port or behind all uplinks, or its
+// hosts behind one port each, and these ports have consecutive numbers, one entry for the group
+// gives the port, without a look at the sets of the routing table. So it is for all groups of a
+// leaf-spine or a fat-tree without failures or parallel links.
 
 #pragma once
 
@@ -26,19 +28,19 @@ class EcmpRoutes {
     PortIndex port = 0;
     uint16_t path_part = 0;  // Its term in the id of the path taken.
   };
-  // In whole words, so that compilers keep it in registers.
+  // Fields of 32 bits, so that compilers keep it in registers. `count` is the number of next hops
+  // to choose from. If it is 0, none is chosen: the packet's set is empty or left out.
   struct Choice {
     uint32_t port;
     uint32_t path_part;
-    uint32_t
-        count;  // Next hops to choose from. 0: none is chosen, as the set is empty or left out.
+    uint32_t count;
 
     Hop hop() const { return {static_cast<PortIndex>(port), static_cast<uint16_t>(path_part)}; }
   };
 
   EcmpRoutes() = default;
-  // `table` must outlive this. `path_parts` are those of the ports. Packets behind the sets that
-  // `leaves_out` lists, by set, are not chosen for.
+  // `table` must outlive this. `path_parts`, by port, are the terms of Hop. `leaves_out`, by set of
+  // the table, is true for sets whose packets the caller routes itself.
   EcmpRoutes(const RoutingTable& table, std::span<const uint16_t> path_parts,
              const std::vector<bool>& leaves_out);
 
@@ -47,7 +49,7 @@ class EcmpRoutes {
   [[gnu::always_inline]] Choice Choose(const Packet& packet, uint64_t salt) const {
     const HostGroup at = group_of_host_[packet.dst];
     const Row row = rows_[at.group];
-    if (row.kind == kOdd) [[unlikely]]
+    if (row.kind == kOther) [[unlikely]]
       return ChooseFromSet(packet, kHashes, salt);
     // Without branches, which would be mispredicted: up and down follow no pattern.
     const uint32_t member = at.member & (0u - (row.kind >> 1 & 1u));
@@ -63,11 +65,12 @@ class EcmpRoutes {
   void Prefetch() const { PrefetchElements(rows_); }
 
  private:
+  // Choose() tests the bits of these.
   enum Kind : uint16_t {
     kOne = 0,       // One port.
     kUp = 1,        // All uplinks; `port` is the first.
     kAttached = 2,  // One port for each host of the group; `port` is that of the first.
-    kOdd = 4,       // Anything else.
+    kOther = 4,     // Anything else.
   };
   struct Row {
     PortIndex port;
@@ -88,7 +91,7 @@ class EcmpRoutes {
 
   const HostGroup* group_of_host_ = nullptr;
   std::vector<Row> rows_;      // By group.
-  uint32_t more_uplinks_ = 0;  // Than one.
+  uint32_t more_uplinks_ = 0;  // The number of uplinks minus one; 0 if there are none.
   uint32_t path_divisor_ = 1;
   bool has_choice_ = false;
   std::unique_ptr<const Sets> sets_;  // Apart, as few packets need them.

@@ -197,9 +197,11 @@ class alignas(64) FifoPort {
   size_t memory_bytes() const { return sizeof(*this) + late_.capacity() * sizeof(Departure); }
 
  private:
-  // Send() if the length of the queue may matter.
+  // The rest of Send() where the packet may be dropped or marked, so that the length of the queue
+  // must be known.
   bool SendCounting(const Packet& packet, uint16_t path_part, Time now, const Window& window);
 
+  // Puts an admitted packet on the wire.
   [[gnu::always_inline]] void Put(const Packet& packet, uint16_t path_part, bool mark, Time now,
                                   const Window& window) {
     // These values are read before the copy. Behind it, the loads would wait for its stores.
@@ -278,7 +280,7 @@ class alignas(64) FifoPort {
   int64_t ps_per_byte_;  // 0: the rate does not divide 8e12, see TransmissionTime.
   Duration delay_;
   Time last_arrival_{-kNever.ps};  // Arrival of the last packet sent.
-  // Apart from payload_bytes_, or a compiler adds to both at once, across two cache lines.
+  // Not next to payload_bytes_: a compiler would update both by one access across two cache lines.
   int64_t wire_bytes_ = 0;
   uint16_t size_mask_;
   uint16_t size_unit_;

@@ -8,8 +8,8 @@ namespace heddle {
 
 HostGroups::HostGroups(std::vector<HostGroup> by_host) : of_host(std::move(by_host)) {
   for (const HostGroup& at : of_host) {
-    if (at.group >= members.size()) members.resize(at.group + size_t{1}, 0);
-    members[at.group] = std::max(members[at.group], uint32_t{at.member} + 1);
+    if (at.group >= sizes.size()) sizes.resize(at.group + size_t{1}, 0);
+    sizes[at.group] = std::max(sizes[at.group], uint32_t{at.member} + 1);
   }
 }
 

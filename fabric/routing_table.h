@@ -17,15 +17,15 @@ namespace heddle {
 // group through the same next hops, except the switches that the group is attached to.
 struct HostGroup {
   uint16_t group;
-  uint16_t member;  // Counts the hosts of the group, from 0.
+  uint16_t member;  // The host's number in its group, from 0.
 };
 
-// All hosts' positions, and the number of hosts in each group.
+// All hosts' positions, and the sizes of the groups.
 struct HostGroups {
   explicit HostGroups(std::vector<HostGroup> by_host);
 
   std::vector<HostGroup> of_host;
-  std::vector<uint32_t> members;  // By group, as far as the last one that has hosts.
+  std::vector<uint32_t> sizes;  // By group, as far as the last one that has hosts.
 };
 
 // The next hops of one switch towards every host. Its size grows with the groups and not with the

@@ -302,7 +302,8 @@ void Switch::RunAlone(const Window& window) {
   ecmp_routes_.has_choice() ? RunEcmp<true>(window) : RunEcmp<false>(window);
 }
 
-// The same up to the first packet that arrives from outside the group.
+// RunAlone() up to the first packet that arrives from outside the group of nodes. These are few
+// packets, so it does not look ahead.
 void Switch::RunAloneInside(const Window& window) {
   const auto is_inner = [this](const Packet&, PortIndex port, Time) { return IsInner(port); };
   const auto take = [&](const Packet& packet, PortIndex in_port, Time now) {
@@ -319,7 +320,7 @@ void Switch::RunAloneInside(const Window& window) {
   arrivals_.TakeWhile(window.end, is_inner, take);
 }
 
-// The same for late ports.
+// RunEcmp() for late ports.
 template <bool kHasChoice>
 void Switch::RunEcmpLate(const Window& window) {
   const uint64_t salt = ecmp_salt_.value_or(0);

@@ -27,20 +27,19 @@ Class PathClasses::Between(SwitchId from, size_t leaf) {
   return ClassOf(from, routing_.first_hosts()[leaf], to_leaf_[leaf]);
 }
 
-Class PathClasses::ClassOf(SwitchId from, HostId host, std::vector<Class>& known) {
+Class PathClasses::ClassOf(SwitchId from, HostId host, Known& known) {
   if (routing_.IsAttached(from, host)) return kArrived;
   const uint32_t number = HopSetOf(from, routing_.TableOf(from).SetOf(host));
-  if (number < known.size() && known[number] != kUnknown) return known[number];
+  if (const auto found = known.find(number); found != known.end()) return found->second;
   HopSet& set = hop_sets_[number];
   const Hops& hops = *set.hops;
-  bool is_latest = set.its != kUnknown;
+  bool is_same = set.its != kUnknown;
   for (size_t i = 0; i < hops.size(); ++i) {
     const Class rest = ClassOf(hops[i].peer, host, known);
-    is_latest = is_latest && rest == set.rests[i];
+    is_same = is_same && rest == set.rests[i];
     set.rests[i] = rest;
   }
-  if (!is_latest) set.its = ClassVia(hops, set.rests);
-  if (number >= known.size()) known.resize(hop_sets_.size(), kUnknown);
+  if (!is_same) set.its = ClassVia(hops, set.rests);
   return known[number] = set.its;
 }
 

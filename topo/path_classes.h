@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
 #include <absl/container/node_hash_map.h>
 
 #include <cstdint>
@@ -79,16 +80,18 @@ class PathClasses {
     }
   };
   using Hops = std::vector<Hop>;
-  // Next hops that one switch has, or several: in a fat-tree, all aggregation switches of one
-  // position have the same uplinks. Where they lead to a leaf, the rest of the path is the same.
+  // Next hops that several switches may share: in a fat-tree, the aggregation switches at one
+  // position of their pods have equal links to the same core switches. From there on, their paths
+  // to a leaf are the same.
   struct HopSet {
     const Hops* hops;
     // What was found for the last leaf. The next leaf mostly has the same.
     std::vector<Class> rests;  // By hop.
     Class its = kUnknown;
   };
+  using Known = absl::flat_hash_map<uint32_t, Class>;  // By number of a hop set.
 
-  Class ClassOf(SwitchId from, HostId host, std::vector<Class>& known);
+  Class ClassOf(SwitchId from, HostId host, Known& known);
   Class ClassVia(const Hops& hops, std::span<const Class> rests);
   uint32_t HopSetOf(SwitchId from, uint32_t set);
   const std::vector<Way>& WaysOf(Class paths);
@@ -96,7 +99,7 @@ class PathClasses {
   const Routing& routing_;
   std::map<std::vector<Step>, Class> classes_;
   std::vector<const std::vector<Step>*> steps_;  // By class.
-  std::vector<std::vector<Class>> to_leaf_;      // By leaf index, then by hop set, if known.
+  std::vector<Known> to_leaf_;                   // By leaf index: what is known so far.
   absl::node_hash_map<Hops, uint32_t> numbers_;  // The numbers of hop sets.
   std::deque<HopSet> hop_sets_;
   // By switch, then by its set in the routing table: the number of the hop set. Empty until used.

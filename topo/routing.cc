@@ -26,7 +26,7 @@ constexpr size_t WordsFor(size_t things) { return (things + 63) / 64; }
 
 bool Has(std::span<const uint64_t> bits, size_t i) { return (bits[i / 64] >> i % 64 & 1) != 0; }
 
-// Sets those bits of `changes` that differ in `bits` from the bit before.
+// Sets bit i of `changes` where bit i of `bits` differs from bit i - 1, or from 0 for the first.
 void AddChanges(std::span<const uint64_t> bits, std::span<uint64_t> changes) {
   uint64_t carry = 0;
   for (size_t w = 0; w < bits.size(); ++w) {
@@ -68,7 +68,7 @@ Routing::Routing(const Graph& graph) : graph_(graph), adjacency_(graph) {
   FindLeaves();
   FindGroups();
   FindSwitchLinks();
-  const Searches searches = FindDistances();
+  const std::vector<std::vector<Bits>> behind = FindDistances();
   for (SwitchId s = 0; s < graph.switches.size(); ++s) {
     const size_t tier = static_cast<size_t>(graph.switches[s].tier);
     if (tier >= radix_of_tier_.size()) radix_of_tier_.resize(tier + 1, 1);
@@ -77,7 +77,7 @@ Routing::Routing(const Graph& graph) : graph_(graph), adjacency_(graph) {
     radix_of_tier_[tier] = std::max(radix_of_tier_[tier], uplinks);
   }
   for (SwitchId s = 0; s < graph.switches.size(); ++s) {
-    tables_.push_back(MakeTable(s, searches));
+    tables_.push_back(MakeTable(s, behind[s]));
   }
 }
 
@@ -193,26 +193,30 @@ void Routing::FindSwitchLinks() {
 }
 
 // Searches breadth first over switches, from all groups at once. Each group has one bit in the
-// words of every switch, so that a link passes on 64 searches in one step.
-Routing::Searches Routing::FindDistances() {
+// words of every switch, so that a link passes on 64 searches in one step. Returns, by switch and
+// by its links, the groups to which the link begins a shortest path.
+std::vector<std::vector<Routing::Bits>> Routing::FindDistances() {
   const size_t words = WordsFor(attached_to_.size());
-  const std::vector<Bits> none(switch_links_.size(), Bits(words, 0));
   distances_.assign(switch_links_.size(), std::vector<uint16_t>(attached_to_.size(), kFar));
-  std::vector<Bits> reached = none;  // Searches that came so far.
+  std::vector<Bits> reached(switch_links_.size(), Bits(words, 0));  // Searches that have come here.
+  std::vector<std::vector<Bits>> behind;
+  for (const std::vector<SwitchLink>& links : switch_links_) {
+    behind.emplace_back(links.size(), Bits(words, 0));
+  }
   for (size_t group = 0; group < attached_to_.size(); ++group) {
     for (const SwitchId s : attached_to_[group]) {
       reached[s][group / 64] |= uint64_t{1} << group % 64;
       distances_[s][group] = 0;
     }
   }
-  Searches searches = {reached};
+  std::vector<Bits> frontier = reached;  // Searches that came in the last step.
   bool found = true;
   for (uint16_t distance = 1; found; ++distance) {
     found = false;
-    const std::vector<Bits>& frontier = searches.back();
-    std::vector<Bits> next = none;
+    std::vector<Bits> next(switch_links_.size(), Bits(words, 0));
     for (SwitchId s = 0; s < switch_links_.size(); ++s) {
-      for (const SwitchLink& link : switch_links_[s]) {
+      const std::vector<SwitchLink>& links = switch_links_[s];
+      for (const SwitchLink& link : links) {
         for (size_t w = 0; w < words; ++w) next[s][w] |= frontier[link.peer][w];
       }
       for (size_t w = 0; w < words; ++w) {
@@ -223,10 +227,14 @@ Routing::Searches Routing::FindDistances() {
           distances_[s][w * 64 + static_cast<size_t>(std::countr_zero(bits))] = distance;
         }
       }
+      for (size_t i = 0; i < links.size(); ++i) {
+        const Bits& there = frontier[links[i].peer];
+        for (size_t w = 0; w < words; ++w) behind[s][i][w] |= next[s][w] & there[w];
+      }
     }
-    searches.push_back(std::move(next));
+    frontier = std::move(next);
   }
-  return searches;
+  return behind;
 }
 
 std::vector<PortIndex> Routing::FindUplinks(SwitchId s) const {
@@ -255,17 +263,6 @@ uint32_t Routing::PathPart(SwitchId s, PortIndex port) const {
   return static_cast<uint32_t>(uplink - uplinks.begin()) * tables_[s].path_divisor;
 }
 
-// Finds the groups to which a link from switch `s` to `peer` begins a shortest path.
-Routing::Bits Routing::GroupsBehind(SwitchId s, SwitchId peer, const Searches& searches) const {
-  Bits groups(WordsFor(attached_to_.size()), 0);
-  for (size_t d = 1; d < searches.size(); ++d) {
-    const Bits& here = searches[d][s];
-    const Bits& there = searches[d - 1][peer];
-    for (size_t w = 0; w < groups.size(); ++w) groups[w] |= here[w] & there[w];
-  }
-  return groups;
-}
-
 std::vector<PortIndex> Routing::PortsToHost(SwitchId leaf, HostId host) const {
   const std::vector<Adjacency::Port>& links = PortsOf(leaf);
   std::vector<PortIndex> ports;
@@ -276,20 +273,19 @@ std::vector<PortIndex> Routing::PortsToHost(SwitchId leaf, HostId host) const {
   return ports;
 }
 
-RoutingTable Routing::MakeTable(SwitchId s, const Searches& searches) const {
+// `behind` is what FindDistances() returned for the links of `s`.
+RoutingTable Routing::MakeTable(SwitchId s, const std::vector<Bits>& behind) const {
   RoutingTable table;
   table.uplinks = uplinks_[s];
   table.path_divisor = PathDivisor(graph_.switches[s].tier);
   table.SetGroups(groups_);
   SetsOfPorts sets(table);
   const std::vector<SwitchLink>& links = switch_links_[s];
-  std::vector<Bits> behind;                       // By link.
-  Bits starts(WordsFor(attached_to_.size()), 0);  // Groups behind other links than those before.
-  for (const SwitchLink& link : links) {
-    behind.push_back(GroupsBehind(s, link.peer, searches));
-    AddChanges(behind.back(), starts);
-  }
-  std::optional<RoutingTable::GroupSets> last;  // None: the group before is attached to `s`.
+  // Groups that do not lie behind the same links as the group before.
+  Bits starts(WordsFor(attached_to_.size()), 0);
+  for (const Bits& groups : behind) AddChanges(groups, starts);
+  // Empty for the first group, and behind a group that is attached to `s`.
+  std::optional<RoutingTable::GroupSets> last;
   for (size_t g = 0; g < attached_to_.size(); ++g) {
     if (DistanceTo(s, g) == 0) {
       table.sets_of_group.push_back(SetsOfAttached(s, g, sets));
@@ -350,7 +346,8 @@ std::unique_ptr<PathTable> Routing::MakePathTable() const {
   return table;
 }
 
-// Visits all pairs of leaves, by index, with the distance from the first to the second.
+// Visits all pairs of leaves, by index, with the distance from the first to the second; also each
+// leaf with itself.
 template <class Visit>
 void Routing::ForEachPair(const Visit& visit) const {
   for (size_t src = 0; src < leaves(); ++src) {

@@ -109,9 +109,7 @@ class Routing {
     PortIndex port;
   };
 
-  using Bits = std::vector<uint64_t>;  // One for each group.
-  // By distance, then by switch: the groups that lie so far from the switch.
-  using Searches = std::vector<std::vector<Bits>>;
+  using Bits = std::vector<uint64_t>;  // One bit for each group.
 
   void FindLeaves();
   void FindGroups();  // After FindLeaves().
@@ -124,9 +122,8 @@ class Routing {
   template <class Visit>
   void ForEachPair(const Visit& visit) const;
   void FindSwitchLinks();
-  Searches FindDistances();
-  Bits GroupsBehind(SwitchId s, SwitchId peer, const Searches& searches) const;
-  RoutingTable MakeTable(SwitchId s, const Searches& searches) const;
+  std::vector<std::vector<Bits>> FindDistances();
+  RoutingTable MakeTable(SwitchId s, const std::vector<Bits>& behind) const;
   RoutingTable::GroupSets SetsOfAttached(SwitchId s, size_t group, SetsOfPorts& sets) const;
   std::vector<PortIndex> PortsToHost(SwitchId leaf, HostId host) const;
   std::vector<PortIndex> FindUplinks(SwitchId s) const;

@@ -25,7 +25,9 @@ class TableOfOneSwitch {
     for (uint32_t i = kPorts - uplinks; i < kPorts; ++i) {
       table_.uplinks.push_back(static_cast<PortIndex>(i));
     }
-    table_.path_divisor = 1 + rng.Below(40);
+    // Some uplinks are not neighbours, and some parts of a path's id do not fit into 16 bits.
+    if (uplinks > 1 && rng.Below(4) == 0) table_.uplinks.front() = 0;
+    table_.path_divisor = 1 + rng.Below(rng.Below(2) == 0 ? 40 : 1 << 20);
     const uint32_t groups = 1 + rng.Below(6);
     std::vector<HostGroup> hosts;
     for (uint32_t g = 0; g < groups; ++g) {
@@ -34,6 +36,10 @@ class TableOfOneSwitch {
         hosts.push_back({static_cast<uint16_t>(g), static_cast<uint16_t>(m)});
       }
       AddGroup(members);
+    }
+    // The leaf of hosts that are groups of their own has a group without members.
+    if (rng.Below(4) == 0) {
+      table_.sets_of_group.push_back({static_cast<uint16_t>(table_.sets.size()), 1});
     }
     table_.SetGroups(std::make_shared<const HostGroups>(std::move(hosts)));
     path_parts_.resize(kPorts, 0);
