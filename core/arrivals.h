@@ -53,7 +53,7 @@ class Arrivals {
   void Drop(const Taken& taken) { heads_[taken.port].Drop(); }
   // Between the steps: the packet that arrives at Next().
   const Packet& FrontBehind(const Taken& taken) {
-    return Port() == taken.port ? heads_[Port()].Second() : Front();
+    return heads_[Port()].Behind(Port() == taken.port ? 1 : 0);
   }
   const Telemetry& ExtraOf(const Taken& taken) { return heads_[taken.port].FrontExtra(); }
 
@@ -61,7 +61,8 @@ class Arrivals {
   // time) returns false. A packet stays where it is until that call returns.
   template <class Visit>
   [[gnu::always_inline]] void TakeBefore(Time end, const Visit& visit) {
-    TakeWhile(end, kEvery, visit);
+    TakeWhile(
+        end, [](const Packet&, PortIndex, Time) { return true; }, visit);
   }
   // The same, but stops in front of the first packet for which goes(packet, port, time) returns
   // false.
@@ -111,9 +112,6 @@ class Arrivals {
     visit(*packet, static_cast<PortIndex>(port), at, seen);
     heads_[port].Drop();
   }
-
-  // For TakeWhile().
-  static constexpr auto kEvery = [](const Packet&, PortIndex, Time) { return true; };
 
   // The wire at `port` has a new packet, which arrives at `arrival`. Returns false if the wire was
   // known to have packets.

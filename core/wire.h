@@ -168,7 +168,6 @@ class WireHead {
   WireHead(const WireHead& other) : slots_(other.slots_), byte_mask_(other.byte_mask_) {}
 
   Packet& Front() { return SlotAt(head()); }
-  Packet& Second() { return SlotAt(head() + PacketRing::kBytes); }
   // The packet behind the first `undropped` ones.
   Packet& Behind(uint64_t undropped) { return SlotAt(head() + undropped * PacketRing::kBytes); }
   const Telemetry& FrontExtra() { return PacketRing::Of(slots_)->TelemetryOf(popped()); }

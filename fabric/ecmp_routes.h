@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The next hops of a switch as its loops for ECMP read them.
 //
-// What is read here for a packet is a chain of loads, each of which needs the one before. So the
-// chain is kept short: where a group of hosts lies behind one port or behind all uplinks, or its
-// hosts behind one port each, and these ports have consecutive numbers, one entry for the group
-// gives the port, without a look at the sets of the routing table. So it is for all groups of a
-// leaf-spine or a fat-tree without failures or parallel links.
+// To choose a port, a switch reads several tables, and each read needs the result of the one
+// before. So EcmpRoutes keeps this chain short: where a group of hosts lies behind one port or
+// behind all uplinks, or its hosts behind one port each, and these ports have consecutive numbers,
+// one entry for the group gives the port, without a look at the sets of the routing table. So it is
+// for all groups of a leaf-spine or a fat-tree without failures or parallel links.
 
 #pragma once
 
@@ -77,7 +77,7 @@ class EcmpRoutes {
     Kind kind;
   };
 
-  // What the rows are made of.
+  // The sets of the routing table, from which the constructor makes the rows.
   struct Sets {
     const RoutingTable& table;
     std::vector<RoutingTable::Set> sets;  // Those of `table`; those left out have a count of 0.

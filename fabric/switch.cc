@@ -7,7 +7,6 @@
 
 #include "core/check.h"
 #include "core/random.h"
-#include "fabric/ecmp_hash.h"
 #include "fabric/letters.h"
 
 namespace heddle {
@@ -267,32 +266,35 @@ void Switch::PrefetchParts(Time end) {
   ecmp_routes_.Prefetch();
 }
 
+// Handles an arrival at a switch with FIFO ports that runs alone. Returns true if the packet had
+// several next hops.
+[[gnu::always_inline]] inline bool Switch::HandleAlone(const Chosen& chosen, const Packet& packet,
+                                                       PortIndex in_port, Time now,
+                                                       const Window& window) {
+  if (chosen.count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
+    now_ = now;
+    Handle(packet, in_port);
+    return false;
+  }
+  SendBy(chosen, packet, now, window);
+  return chosen.count > 1;
+}
+
 // Run() at FIFO ports for a switch that runs alone, without a branch on whether a packet has a
 // choice: that branch would be mispredicted.
 template <bool kHasChoice>
 void Switch::RunEcmp(const Window& window) {
-  struct Seen {
-    FifoPort* port;
-    uint32_t path_part;
-    uint32_t count;
-  };
   const uint64_t salt = ecmp_salt_.value_or(0);
   int64_t asked = 0;
   const auto look = [&](const Packet& packet) __attribute__((always_inline)) {
-    const EcmpRoutes::Choice choice = ecmp_routes_.Choose<kHasChoice>(packet, salt);
-    FifoPort* const port = &ports_[choice.port];
-    __builtin_prefetch(port, /*rw=*/1);
-    return Seen{port, choice.path_part, choice.count};
+    const Chosen chosen = Choose<kHasChoice>(packet, salt);
+    __builtin_prefetch(chosen.port, /*rw=*/1);
+    return chosen;
   };
-  const auto visit = [&](const Packet& packet, PortIndex in_port, Time now, const Seen& seen)
+  const auto visit = [&](const Packet& packet, PortIndex in_port, Time now, const Chosen& chosen)
       __attribute__((always_inline)) {
-    if (seen.count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
-      now_ = now;
-      Handle(packet, in_port);
-      return;
-    }
-    if (kHasChoice) asked += seen.count > 1 ? 1 : 0;
-    SendBy(*seen.port, seen.path_part, packet, now, window);
+    const bool has_choice = HandleAlone(chosen, packet, in_port, now, window);
+    if (kHasChoice) asked += has_choice ? 1 : 0;
   };
   arrivals_.TakeLookingAhead(window.end, look, visit);
   asked_ += asked;
@@ -307,14 +309,8 @@ void Switch::RunAlone(const Window& window) {
 void Switch::RunAloneInside(const Window& window) {
   const auto is_inner = [this](const Packet&, PortIndex port, Time) { return IsInner(port); };
   const auto take = [&](const Packet& packet, PortIndex in_port, Time now) {
-    const auto [port, path_part, count] = ecmp_routes_.Choose<true>(packet, ecmp_salt_.value_or(0));
-    if (count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
-      now_ = now;
-      Handle(packet, in_port);
-      return true;
-    }
-    asked_ += count > 1 ? 1 : 0;
-    SendBy(ports_[port], path_part, packet, now, window);
+    const Chosen chosen = Choose<true>(packet, ecmp_salt_.value_or(0));
+    asked_ += HandleAlone(chosen, packet, in_port, now, window) ? 1 : 0;
     return true;
   };
   arrivals_.TakeWhile(window.end, is_inner, take);

@@ -121,16 +121,30 @@ class Switch final : public Node {
   void RunEcmp(const Window& window);
   template <bool kHasChoice>
   void RunEcmpLate(const Window& window);
-  // Sends a packet that has arrived at `now` through a FIFO port.
-  [[gnu::always_inline]] void SendBy(FifoPort& port, uint32_t path_part, const Packet& packet,
-                                     Time now, const Window& window) {
-    if (port.Send(packet, static_cast<uint16_t>(path_part), now, window)) [[likely]]
+  // What EcmpRoutes has chosen, with the address of the port.
+  struct Chosen {
+    FifoPort* port;
+    uint32_t path_part;
+    uint32_t count;
+  };
+  template <bool kHashes>
+  [[gnu::always_inline]] Chosen Choose(const Packet& packet, uint64_t salt) {
+    const EcmpRoutes::Choice choice = ecmp_routes_.Choose<kHashes>(packet, salt);
+    return {&ports_[choice.port], choice.path_part, choice.count};
+  }
+  bool HandleAlone(const Chosen& chosen, const Packet& packet, PortIndex in_port, Time now,
+                   const Window& window);
+  // Sends a packet that has arrived at `now` through the FIFO port chosen.
+  [[gnu::always_inline]] void SendBy(const Chosen& chosen, const Packet& packet, Time now,
+                                     const Window& window) {
+    const uint16_t path_part = static_cast<uint16_t>(chosen.path_part);
+    if (chosen.port->Send(packet, path_part, now, window)) [[likely]]
       return;
     now_ = now;
     ReportDrop(packet);
   }
   // Inner ports lead to nodes of this switch's group.
-  bool IsInner(PortIndex port) { return ports_[port].wire().within_group(); }
+  bool IsInner(size_t port) { return ports_[port].wire().within_group(); }
   template <class Visit>
   void ForEachInnerPort(const Visit& visit) {
     for (PortIndex port = 0; port < ports_.size(); ++port) {

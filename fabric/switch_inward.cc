@@ -27,8 +27,8 @@ bool Switch::MayRunInward(Time start) {
   const auto look = [&](const Packet& packet) {
     const EcmpRoutes::Choice choice = ecmp_routes_.Choose<false>(packet, 0);
     if (choice.count > 1) return;
-    const PortIndex out = choice.hop().port;
-    if (choice.count == 0 || (IsInner(out) && keeps_[out] == 0)) may = false;
+    const bool is_kept = keeps_[choice.port] != 0;
+    if (choice.count == 0 || (IsInner(choice.port) && !is_kept)) may = false;
   };
   ForEachInnerPort([&](PortIndex port) { arrivals_.head(port).ForEachBefore(kNever, look); });
   return may;
@@ -40,22 +40,21 @@ Time Switch::RunInward(const Window& window) {
   if (!MayRunInward(window.inner)) return window.inner;
   ForEachInnerPort([&](PortIndex port) { arrivals_.Hide(port); });
   Time end = window.end;
-  EcmpRoutes::Hop hop{};
+  EcmpRoutes::Choice choice{};
   const auto leads_inward = [&](const Packet& packet, PortIndex, Time now)
       __attribute__((always_inline)) {
-    const EcmpRoutes::Choice choice = ecmp_routes_.Choose<false>(packet, 0);
-    hop = choice.hop();
-    const bool is_inner = choice.count == 1 && IsInner(hop.port);
+    choice = ecmp_routes_.Choose<false>(packet, 0);
+    const bool is_inner = choice.count == 1 && IsInner(choice.port);
     if (is_inner && packet.hops < kMaxHops) [[likely]]
       return true;
     end = now;
     return false;
   };
   const auto take = [&](const Packet& packet, PortIndex, Time now) __attribute__((always_inline)) {
-    if (keeps_[hop.port] != 0) {
+    if (keeps_[choice.port] != 0) {
       kept_.push_back(packet);
     } else {
-      SendBy(ports_[hop.port], hop.path_part, packet, now, window);
+      SendBy({&ports_[choice.port], choice.path_part, choice.count}, packet, now, window);
     }
     return true;
   };
@@ -71,8 +70,7 @@ void Switch::RunKept(const Window& window) {
     const Packet& packet = kept_.front();
     const Time now = packet.arrival;
     RunAloneInside({.end = now + 1_ps, .inner = window.inner, .outer = window.outer});
-    const EcmpRoutes::Choice choice = ecmp_routes_.Choose<false>(packet, 0);
-    SendBy(ports_[choice.port], choice.path_part, packet, now, window);
+    SendBy(Choose<false>(packet, 0), packet, now, window);
     kept_.pop_front();
   }
   RunAlone(window);

@@ -29,35 +29,34 @@ Class PathClasses::Between(SwitchId from, size_t leaf) {
 
 Class PathClasses::ClassOf(SwitchId from, HostId host, Known& known) {
   if (routing_.IsAttached(from, host)) return kArrived;
-  const uint32_t number = HopSetOf(from, routing_.TableOf(from).SetOf(host));
-  if (const auto found = known.find(number); found != known.end()) return found->second;
-  HopSet& set = hop_sets_[number];
-  const Hops& hops = *set.hops;
-  bool is_same = set.its != kUnknown;
+  HopSet& set = HopSetOf(from, host);
+  if (const auto found = known.find(&set); found != known.end()) return found->second;
+  auto& [hops, latest] = set;
+  bool is_latest = latest.its != kUnknown;
+  latest.rests.resize(hops.size(), kUnknown);
   for (size_t i = 0; i < hops.size(); ++i) {
     const Class rest = ClassOf(hops[i].peer, host, known);
-    is_same = is_same && rest == set.rests[i];
-    set.rests[i] = rest;
+    is_latest = is_latest && rest == latest.rests[i];
+    latest.rests[i] = rest;
   }
-  if (!is_same) set.its = ClassVia(hops, set.rests);
-  return known[number] = set.its;
+  if (!is_latest) latest.its = ClassVia(hops, latest.rests);
+  return known[&set] = latest.its;
 }
 
-// Returns the number of the hop set that belongs to set `set` of the routing table of `from`.
-uint32_t PathClasses::HopSetOf(SwitchId from, uint32_t set) {
+// The next hops of switch `from` towards `host`.
+PathClasses::HopSet& PathClasses::HopSetOf(SwitchId from, HostId host) {
   const RoutingTable& table = routing_.TableOf(from);
-  std::vector<uint32_t>& numbers = hop_set_of_[from];
-  if (numbers.empty()) numbers.assign(table.sets.size(), kUnknown);
-  if (numbers[set] != kUnknown) return numbers[set];
+  std::vector<HopSet*>& of_sets = hop_set_of_[from];
+  if (of_sets.empty()) of_sets.resize(table.sets.size());
+  HopSet*& its = of_sets[table.SetOf(host)];
+  if (its != nullptr) return *its;
   Hops hops;
-  for (const PortIndex port : table.PortsOf(table.sets[set])) {
+  for (const PortIndex port : table.Towards(host)) {
     const Adjacency::Port& link = routing_.PortsOf(from)[port];
     hops.push_back({routing_.PathPart(from, port), link.out, routing_.SwitchAt(link.peer)});
   }
-  const auto [found, is_new] =
-      numbers_.try_emplace(std::move(hops), static_cast<uint32_t>(hop_sets_.size()));
-  if (is_new) hop_sets_.push_back({&found->first, std::vector<Class>(found->first.size())});
-  return numbers[set] = found->second;
+  its = &*hop_sets_.try_emplace(std::move(hops)).first;
+  return *its;
 }
 
 // The class of the paths through `hops`, which go on as `rests`, hop by hop.

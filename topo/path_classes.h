@@ -80,30 +80,30 @@ class PathClasses {
     }
   };
   using Hops = std::vector<Hop>;
+  // The classes that ClassOf() found for the last leaf. The next leaf mostly has the same.
+  struct Latest {
+    std::vector<Class> rests;  // By hop: those of the rests of the paths.
+    Class its = kUnknown;
+  };
   // Next hops that several switches may share: in a fat-tree, the aggregation switches at one
   // position of their pods have equal links to the same core switches. From there on, their paths
   // to a leaf are the same.
-  struct HopSet {
-    const Hops* hops;
-    // What was found for the last leaf. The next leaf mostly has the same.
-    std::vector<Class> rests;  // By hop.
-    Class its = kUnknown;
-  };
-  using Known = absl::flat_hash_map<uint32_t, Class>;  // By number of a hop set.
+  using HopSets = absl::node_hash_map<Hops, Latest>;
+  using HopSet = HopSets::value_type;  // Stays in place.
+  using Known = absl::flat_hash_map<const HopSet*, Class>;
 
   Class ClassOf(SwitchId from, HostId host, Known& known);
   Class ClassVia(const Hops& hops, std::span<const Class> rests);
-  uint32_t HopSetOf(SwitchId from, uint32_t set);
+  HopSet& HopSetOf(SwitchId from, HostId host);
   const std::vector<Way>& WaysOf(Class paths);
 
   const Routing& routing_;
   std::map<std::vector<Step>, Class> classes_;
   std::vector<const std::vector<Step>*> steps_;  // By class.
   std::vector<Known> to_leaf_;                   // By leaf index: what is known so far.
-  absl::node_hash_map<Hops, uint32_t> numbers_;  // The numbers of hop sets.
-  std::deque<HopSet> hop_sets_;
-  // By switch, then by its set in the routing table: the number of the hop set. Empty until used.
-  std::vector<std::vector<uint32_t>> hop_set_of_;
+  HopSets hop_sets_;
+  // By switch, then by its set in the routing table. Empty, or null, until used.
+  std::vector<std::vector<HopSet*>> hop_set_of_;
   // By class; deques, because vectors would move their elements.
   std::deque<std::optional<std::vector<std::vector<Channel>>>> channels_;
   std::deque<std::optional<std::vector<Way>>> ways_;

@@ -216,20 +216,20 @@ std::vector<std::vector<Routing::Bits>> Routing::FindDistances() {
     std::vector<Bits> next(switch_links_.size(), Bits(words, 0));
     for (SwitchId s = 0; s < switch_links_.size(); ++s) {
       const std::vector<SwitchLink>& links = switch_links_[s];
-      for (const SwitchLink& link : links) {
-        for (size_t w = 0; w < words; ++w) next[s][w] |= frontier[link.peer][w];
+      for (size_t i = 0; i < links.size(); ++i) {
+        const Bits& there = frontier[links[i].peer];
+        for (size_t w = 0; w < words; ++w) {
+          const uint64_t come = there[w] & ~reached[s][w];  // Searches that come over this link.
+          next[s][w] |= come;
+          behind[s][i][w] |= come;
+        }
       }
       for (size_t w = 0; w < words; ++w) {
-        next[s][w] &= ~reached[s][w];
         reached[s][w] |= next[s][w];
         found = found || next[s][w] != 0;
         for (uint64_t bits = next[s][w]; bits != 0; bits &= bits - 1) {
           distances_[s][w * 64 + static_cast<size_t>(std::countr_zero(bits))] = distance;
         }
-      }
-      for (size_t i = 0; i < links.size(); ++i) {
-        const Bits& there = frontier[links[i].peer];
-        for (size_t w = 0; w < words; ++w) behind[s][i][w] |= next[s][w] & there[w];
       }
     }
     frontier = std::move(next);
