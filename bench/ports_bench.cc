@@ -135,7 +135,8 @@ void QueuedPass(benchmark::State& state) {
     if (port.backlogged() != 0 || rig.port().busy_until() > rig.now()) {
       state.SkipWithError("the port is busy");
     }
-    benchmark::DoNotOptimize(port.Pass(rig.packet(), 0, 0, rig.now(), rig.window()));
+    benchmark::DoNotOptimize(
+        port.Pass(rig.packet(), rig.packet().bytes, 0, 0, rig.now(), rig.window()));
     rig.Advance(2 * kFrameTime);
   }
   state.SetItemsProcessed(state.iterations());

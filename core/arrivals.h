@@ -57,15 +57,9 @@ class Arrivals {
   }
   const Telemetry& ExtraOf(const Taken& taken) { return heads_[taken.port].FrontExtra(); }
 
-  // Removes the packets that arrive before `end`, one after the other, until visit(packet, port,
-  // time) returns false. A packet stays where it is until that call returns.
-  template <class Visit>
-  [[gnu::always_inline]] void TakeBefore(Time end, const Visit& visit) {
-    TakeWhile(
-        end, [](const Packet&, PortIndex, Time) { return true; }, visit);
-  }
-  // The same, but stops in front of the first packet for which goes(packet, port, time) returns
-  // false.
+  // Removes the packets that arrive before `end`, one after the other. Stops in front of the first
+  // packet for which goes(packet, port, time) returns false, or behind the first one for which
+  // visit(packet, port, time) does. A packet stays where it is until that call returns.
   template <class Goes, class Visit>
   [[gnu::always_inline]] void TakeWhile(Time end, const Goes& goes, const Visit& visit) {
     const int64_t bound = next_.Bound(end);
@@ -81,9 +75,33 @@ class Arrivals {
       if (!goes_on) return;
     }
   }
-  // As TakeBefore(), but visit(packet, port, time, seen) gets what look(packet) has returned, and
-  // cannot stop. Before a packet is visited, the next one is looked at and removed from Next(), so
-  // that the loads for both overlap. So visit() must not use Next(), Port(), Front() or Take().
+  // The same for all packets before `end`. Before a packet is visited, look() is called for the
+  // next one, so that the loads for both overlap. visit(packet, port, time, seen) gets what look()
+  // has returned for its packet.
+  template <class Look, class Visit>
+  [[gnu::always_inline]] void TakeBefore(Time end, const Look& look, const Visit& visit) {
+    const int64_t bound = next_.Bound(end);
+    int64_t best = next_.Best();
+    if (best >= bound) return;
+    auto next_seen = look(heads_[next_.EntryOf(best)].Front());
+    while (best < bound) {
+      const PortIndex port = static_cast<PortIndex>(next_.EntryOf(best));
+      const Time at = next_.TimeOf(best);
+      const auto seen = next_seen;
+      WireHead& head = heads_[port];
+      best = next_.Set(port, head.ReadSecondArrival());
+      if (best < bound) {
+        const size_t next = next_.EntryOf(best);
+        next_seen = look(heads_[next].Behind(next == port ? 1 : 0));
+      }
+      const bool goes_on = visit(head.Front(), port, at, seen);
+      head.Drop();
+      if (!goes_on) return;
+    }
+  }
+  // As TakeBefore(), but when a packet is visited, the next one has already been removed from
+  // Next(), which is faster. So visit() must not use Next(), Port(), Front() or Take(), and cannot
+  // stop.
   template <class Look, class Visit>
   [[gnu::always_inline]] void TakeLookingAhead(Time end, const Look& look, const Visit& visit) {
     const int64_t bound = next_.Bound(end);

@@ -64,7 +64,7 @@ EcmpRoutes::Choice EcmpRoutes::ChooseFromSet(const Packet& packet, bool hashes,
   if (set.count == 0) return {0, 0, 0};
   const size_t chosen = hashes ? MapToRange(EcmpHash(packet, salt), set.count) : 0;
   const Hop hop = sets_->hops[set.first + chosen];
-  return {hop.port, hop.path_part, set.count};
+  return {hop.port, hop.path_part, hashes ? set.count : 1};
 }
 
 }  // namespace heddle

@@ -44,7 +44,8 @@ class EcmpRoutes {
   EcmpRoutes(const RoutingTable& table, std::span<const uint16_t> path_parts,
              const std::vector<bool>& leaves_out);
 
-  // ECMP's next hop of `packet`, as EcmpPort() chooses it; the first one if not kHashes.
+  // ECMP's next hop of `packet`, as EcmpPort() chooses it; the first one, with a count
+  // of 1, if not kHashes.
   template <bool kHashes>
   [[gnu::always_inline]] Choice Choose(const Packet& packet, uint64_t salt) const {
     const HostGroup at = group_of_host_[packet.dst];
@@ -53,9 +54,9 @@ class EcmpRoutes {
       return ChooseFromSet(packet, kHashes, salt);
     // Without branches, which would be mispredicted: up and down follow no pattern.
     const uint32_t member = at.member & (0u - (row.kind >> 1 & 1u));
+    if (!kHashes) return {row.port + member, 0, 1};
     const uint32_t count = 1 + (more_uplinks_ & (0u - (row.kind & 1u)));
-    const uint32_t chosen =
-        kHashes ? static_cast<uint32_t>(MapToRange(EcmpHash(packet, salt), count)) : 0;
+    const uint32_t chosen = static_cast<uint32_t>(MapToRange(EcmpHash(packet, salt), count));
     return {row.port + member + chosen, chosen * path_divisor_, count};
   }
 

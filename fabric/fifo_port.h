@@ -145,7 +145,8 @@ class alignas(64) FifoPort {
   // WireBytesOf() its bytes on the wire. TransmissionTimeOf() is the time that such bytes take, on
   // an idle or a busy port, and SentIn() the bytes that pass in a time. Mark() marks an ECN-capable
   // packet.
-  int64_t SizeOf(const Packet& packet) const { return (packet.bytes & size_mask_) | size_unit_; }
+  int64_t SizeOf(const Packet& packet) const { return SizeOf(packet.bytes); }
+  int64_t SizeOf(uint16_t bytes) const { return (bytes & size_mask_) | size_unit_; }
   int64_t WireBytesOf(const Packet& packet) const { return packet.bytes + wire_overhead_; }
   int64_t wire_overhead() const { return wire_overhead_; }
   Duration TransmissionTimeOf(int64_t wire_bytes, bool idle) const;

@@ -2,24 +2,32 @@
 
 #include "fabric/queued_port.h"
 
+#include <algorithm>
+#include <bit>
+#include <limits>
+
 namespace heddle {
 
 QueuedPort::QueuedPort(FifoPort& out, const QueueSettings& settings, Rng rng, uint32_t id)
-    : out_(&out),
-      has_deficits_(settings.scheduler == Scheduler::kDeficit),
-      settings_(settings),
-      rng_(rng),
-      id_(id) {
-  const Marking& marking = settings.marking;
-  const bool ignores_size = marking.at_dequeue && !marking.counts_departing;
-  never_marked_ =
-      static_cast<uint16_t>(std::min<int64_t>(ignores_size ? 0xffff : marking.above, 0xffff));
+    : out_(&out), settings_(settings), rng_(rng), id_(id) {
   for (size_t cls = settings.queues_control ? 0 : 1; cls < kClasses; ++cls) {
     if (cls != 0 && (settings.classes >> cls & 1) == 0) continue;
     index_of_[cls] = static_cast<uint8_t>(queues_.size());
     queues_.emplace_back();
   }
   HEDDLE_CHECK(!queues_.empty(), "a queued port without a class");
+  plain_up_to_ = PlainUpTo();
+}
+
+// A packet that finds the port free takes no turn that matters if there is one class besides 0, and
+// is not marked if it is no longer than the marking threshold.
+uint16_t QueuedPort::PlainUpTo() const {
+  constexpr int64_t kAny = std::numeric_limits<uint16_t>::max();
+  const Marking& marking = settings_.marking;
+  if (std::popcount(classes()) > 1) return 0;
+  if (marking.at_dequeue && !marking.counts_departing) return kAny;
+  if (out_->counts_packets()) return marking.above >= 1 ? kAny : 0;
+  return static_cast<uint16_t>(std::min(marking.above, kAny));
 }
 
 void QueuedPort::SetPaused(uint8_t mask, bool paused, Time now) {
@@ -61,9 +69,12 @@ int64_t QueuedPort::WaitingBytes(size_t cls) const {
   return bytes;
 }
 
-// Marks a packet of `size`, in the buffer's unit, that finds the port free, if it is to be marked.
-void QueuedPort::MarkAlone(Packet& slot, int64_t size) {
+// The rest of Pass() for a packet that may be marked or that takes a turn.
+void QueuedPort::PassData(Packet& slot, uint16_t bytes) {
+  turn_ = slot.priority;
+  QueueOf(turn_).deficit = 0;
   const Marking& marking = settings_.marking;
+  const int64_t size = out_->SizeOf(bytes);
   const int64_t length = marking.at_dequeue ? marking.LengthAtDequeue(0, size) : size;
   if (marking.Marks(length, rng_)) out_->Mark(slot);
 }

@@ -58,7 +58,6 @@ class alignas(64) QueuedPort {
   // The packet in transmission, or the last one transmitted.
   struct InService {
     Time end{-kNever.ps};
-    uint16_t size = 0;  // In the buffer's unit.
     uint16_t bytes = 0;
     PortIndex in = 0;
     uint8_t cls = 0;
@@ -82,11 +81,13 @@ class alignas(64) QueuedPort {
   // Starts the packet that is due at NextService(), and returns the packet on the wire.
   Packet& Serve(const Window& window);
 
-  // Does in one step what Enqueue() and Serve() do, without the queues and without telemetry. The
-  // caller must know that nothing waits, that the port is idle and the packet's class not paused,
-  // and that nothing else happens to the port at `now`.
-  Packet& Pass(const Packet& packet, uint16_t path_part, PortIndex in, Time now,
+  // Does in one step what Enqueue() and Serve() do, without the queues and without telemetry; or
+  // sends a packet of class 0. The caller must know that the port IsFree(), and that nothing else
+  // happens to it at `now`. `charged` is the packet's bytes, or 0 for class 0.
+  Packet& Pass(const Packet& packet, uint16_t charged, uint16_t path_part, PortIndex in, Time now,
                const Window& window);
+  // Returns true if nothing waits, nothing is in transmission and no class is paused.
+  bool IsFree(Time now) const { return (backlogged_ | paused_) == 0 && out_->busy_until() <= now; }
 
   // Pauses the classes in `mask`, or resumes them.
   void SetPaused(uint8_t mask, bool paused, Time now);
@@ -186,12 +187,16 @@ class alignas(64) QueuedPort {
     return settings_.marking.at_dequeue == dequeue && cls != 0 &&
            settings_.marking.Marks(length, rng_);
   }
-  int64_t Sending(Time now) const { return in_service_.end > now ? in_service_.size : 0; }
+  // The packet in transmission in the buffer's unit, if it is one of the classes but 0.
+  int64_t Sending(Time now) const {
+    return in_service_.end > now && in_service_.cls != 0 ? out_->SizeOf(in_service_.bytes) : 0;
+  }
   ClassQueue& QueueOf(size_t cls) { return queues_[index_of_[cls]]; }
   const ClassQueue& QueueOf(size_t cls) const { return queues_[index_of_[cls]]; }
   size_t Pick();
   size_t PickByDeficit(unsigned eligible);
-  void MarkAlone(Packet& slot, int64_t size);
+  uint16_t PlainUpTo() const;
+  void PassData(Packet& slot, uint16_t bytes);
   size_t NextInTurn(unsigned eligible) const;
   void SendTelemetry(ClassQueue& queue, const Packet& sent, Time start);
 
@@ -201,9 +206,8 @@ class alignas(64) QueuedPort {
   InService in_service_;
   unsigned backlogged_ = 0;  // Classes with packets; bit mask.
   unsigned paused_ = 0;      // Classes that must not be sent; bit mask.
-  uint16_t never_marked_;    // A packet up to this size is not marked if it finds the port free.
+  uint16_t plain_up_to_;     // Pass() does nothing but send for packets of up to so many bytes.
   uint16_t turn_ = 0;        // The class other than 0 that was served last.
-  const bool has_deficits_;  // Scheduler::kDeficit.
   int64_t size_ = 0;         // The sum over all queues.
   int64_t waiting_wire_bytes_ = 0;
 
@@ -254,10 +258,7 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   const int64_t size = SizeIn(cls, packet);
   const uint16_t bytes = packet.bytes;
   const int64_t payload = FifoPort::PayloadOf(packet);
-  in_service_ = {.size = static_cast<uint16_t>(size),
-                 .bytes = bytes,
-                 .in = InputOf(packet),
-                 .cls = static_cast<uint8_t>(cls)};
+  in_service_ = {.bytes = bytes, .in = InputOf(packet), .cls = static_cast<uint8_t>(cls)};
   queue.size -= SizeOf(packet);
   waiting_wire_bytes_ -= out_->WireBytesOf(packet);
   slot = packet;
@@ -278,11 +279,10 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   return slot;
 }
 
-[[gnu::always_inline]] inline Packet& QueuedPort::Pass(const Packet& packet, uint16_t path_part,
-                                                       PortIndex in, Time now,
+[[gnu::always_inline]] inline Packet& QueuedPort::Pass(const Packet& packet, uint16_t charged,
+                                                       uint16_t path_part, PortIndex in, Time now,
                                                        const Window& window) {
-  const size_t cls = packet.priority;
-  const int64_t size = SizeOf(packet);
+  const uint8_t cls = packet.priority;
   const uint16_t bytes = packet.bytes;
   const int64_t payload = FifoPort::PayloadOf(packet);
   const uint8_t hops = static_cast<uint8_t>(packet.hops + 1);
@@ -291,18 +291,10 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   slot = packet;
   slot.hops = hops;
   slot.taken = taken;
-  if (size > never_marked_) [[unlikely]]
-    MarkAlone(slot, size);
-  if (has_deficits_) [[unlikely]]
-    QueueOf(cls).deficit = 0;
-  turn_ = static_cast<uint16_t>(cls);
-  wants_since_ = now;
+  if (charged > plain_up_to_) [[unlikely]]
+    PassData(slot, bytes);
   out_->Transmit(slot, bytes, payload, now, window);
-  in_service_ = {.end = out_->busy_until(),
-                 .size = static_cast<uint16_t>(size),
-                 .bytes = bytes,
-                 .in = in,
-                 .cls = static_cast<uint8_t>(cls)};
+  in_service_ = {.end = out_->busy_until(), .bytes = charged, .in = in, .cls = cls};
   return slot;
 }
 

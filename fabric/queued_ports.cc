@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "core/check.h"
 #include "fabric/pause_time.h"
@@ -71,7 +72,10 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
     safe_bytes_ = memory_->SafeBytes(classes);
     // Ports would become eager and late again with each packet or two.
     if (safe_bytes_ < 3'000) always_eager_ = eager_ = true;
+  } else {
+    safe_bytes_ = HasRoomForAny() ? kUnlimited : kNeverPasses;
   }
+  SetEager(eager_);
   given_up_.resize(ports.size());
   if (queueing.trim.when != TrimSettings::When::kOff) {
     std::vector<TrimLimits> limits;
@@ -81,6 +85,20 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
   if (queueing.watchdog.detect == Duration{0}) return;
   watches_.resize(ports.size() * kClasses);
   effects_.Set(Time{} + queueing.watchdog.poll, kPoll);
+}
+
+void QueuedPorts::SetEager(bool eager) {
+  eager_ = eager;
+  passes_up_to_ = eager ? kNeverPasses : safe_bytes_;
+}
+
+// Returns true if each port, if it is free, has room for any packet in a buffer of its own.
+bool QueuedPorts::HasRoomForAny() const {
+  constexpr uint16_t kLargest = std::numeric_limits<uint16_t>::max();
+  for (size_t p = 0; p < ports_.size(); ++p) {
+    if (outs_[p].SizeOf(kLargest) > buffers_[p]) return false;
+  }
+  return true;
 }
 
 // --- Ports served late ---
@@ -159,7 +177,7 @@ bool QueuedPorts::FindSpace(int64_t bytes, Time now, const Window& window) {
 }
 
 void QueuedPorts::BecomeEager(Time now) {
-  eager_ = true;
+  SetEager(true);
   next_late_ = kNever;
   for (PortIndex port = 0; port < ports_.size(); ++port) {
     ForEachCharged(port, [&](const Packet& packet, PortIndex in) {
@@ -181,7 +199,7 @@ void QueuedPorts::CalmDown(const Window& window) {
   if (always_eager_ || PausesAny()) return;
   if (memory_->used() > safe_bytes_ / 4 || memory_->UsesHeadroom()) return;
   in_memory_ = memory_->used();
-  eager_ = false;
+  SetEager(false);
   for (PortIndex port = 0; port < ports_.size(); ++port) {
     ForEachCharged(port, [&](const Packet& packet, PortIndex in) {
       memory_->Release(in, port, packet.priority, packet.bytes);

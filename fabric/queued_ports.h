@@ -99,17 +99,21 @@ class QueuedPorts {
     PortIndex in;
     PortIndex out;
     bool is_last;  // Nothing else arrives at this instant, no timer is due, and no hook needs the
-                   // packet in its queue. Always false for class 0.
+                   // packet in its queue.
   };
+
+  // Sends a packet of any class past the queues, if its port is late and free and has room for it,
+  // as is usual. Returns the packet on the wire. If this returns null, nothing has changed: call
+  // SendsControlAtOnce() or Accept().
+  Packet* Pass(const Offer& offer, Time now, const Window& window);
 
   // Returns true if a class-0 packet goes to SendControl(), at once, and not to Accept().
   [[gnu::always_inline]] bool SendsControlAtOnce(PortIndex out, Time now, const Window& window) {
-    if (IsIdle(out, now)) [[likely]]
-      return true;
+    if (IsIdle(out, now)) return true;
     CatchUp(out, now, window);
     return ports_[out].SendsControlAtOnce(now);
   }
-  // Admits a copy of a packet, or returns why not.
+  // Admits a copy of a packet that Pass() has not sent, or returns why not.
   std::optional<DropReason> Accept(const Offer& offer, Time now, const Window& window);
   // The packet accepted last: in its queue, or on the wire if it has passed at once.
   Packet& accepted() { return *accepted_; }
@@ -256,10 +260,8 @@ class QueuedPorts {
   }
   // Returns true if the packet offered would leave at once.
   bool IsFree(const Offer& offer, Time now) const {
-    return offer.is_last && IsIdle(offer.out, now) && NextEffect() > now &&
-           (ports_[offer.out].paused() >> offer.packet.priority & 1) == 0;
+    return offer.is_last && ports_[offer.out].IsFree(now) && NextEffect() > now;
   }
-  bool Passes(const Offer& offer, Time now);
   std::optional<DropReason> Charge(const Packet& packet, PortIndex in, PortIndex out, Time now,
                                    const Window& window);
   std::optional<DropReason> Refuse(const Packet& packet, PortIndex in, PortIndex out, Time now);
@@ -269,8 +271,11 @@ class QueuedPorts {
   void Free(PortIndex from, PortIndex out, size_t cls, int64_t bytes, Time now,
             const Window& window);
   bool IsPausing(PortIndex in, size_t cls) const { return (pausing_[in] >> cls & 1) != 0; }
+  static constexpr int64_t kNeverPasses = -1;
   static uint64_t BitOf(PortIndex port) { return uint64_t{1} << (port % 64); }
   bool FindSpace(int64_t bytes, Time now, const Window& window);
+  void SetEager(bool eager);
+  bool HasRoomForAny() const;
   void BecomeEager(Time now);
   // Calls visit(packet, input) for each packet that waits at `port` and is charged to the shared
   // buffer. Class 0 is not.
@@ -319,9 +324,13 @@ class QueuedPorts {
 
   // Members that every packet touches come first. Those marked `Late` are used by late ports alone.
   std::vector<QueuedPort> ports_;
-  FifoPort* outs_;           // Of all ports, which lie side by side.
-  int64_t in_memory_ = 0;    // Late: their bytes in the shared buffer, or more.
-  int64_t safe_bytes_ = 0;   // Late: while these are at most so many, the ports stay late.
+  FifoPort* outs_;         // Of all ports, which lie side by side.
+  int64_t in_memory_ = 0;  // Late: their bytes in the shared buffer, or more.
+  // Late: while these are at most so many, the ports stay late. If the ports share nothing,
+  // kUnlimited, or kNeverPasses if some port has no room for a large packet.
+  int64_t safe_bytes_ = 0;
+  // Packets may Pass() while in_memory_ is at most so many bytes; eager ports: never.
+  int64_t passes_up_to_ = kNeverPasses;
   Time next_late_ = kNever;  // See NextLate().
   Packet* accepted_ = nullptr;
   std::unique_ptr<SharedMemory> memory_;
@@ -365,19 +374,20 @@ class QueuedPorts {
   int64_t frames_sent_ = 0;
 };
 
-// Returns true if the port is late and free and has room for the packet, as is usual; then it has
-// counted the packet's bytes. The watchdog needs no check, as its ports are eager.
-[[gnu::always_inline]] inline bool QueuedPorts::Passes(const Offer& offer, Time now) {
-  const FifoPort& out = outs_[offer.out];
-  const Packet& packet = offer.packet;
-  if (!IsFree(offer, now)) return false;
-  if (eager_ || out.is_down()) [[unlikely]]
-    return false;
-  if (!memory_) return out.SizeOf(packet) <= buffers_[offer.out];
-  if (in_memory_ + packet.bytes > safe_bytes_) [[unlikely]]
-    return false;
-  in_memory_ += packet.bytes;
-  return true;
+// A packet of class 0 takes no room, but has no branch of its own: that would be mispredicted, as
+// data packets and ACKs follow no pattern. The watchdog needs no check, as its ports are eager.
+[[gnu::always_inline]] inline Packet* QueuedPorts::Pass(const Offer& offer, Time now,
+                                                        const Window& window) {
+  if (!IsFree(offer, now)) return nullptr;
+  QueuedPort& port = ports_[offer.out];
+  const uint32_t is_data = offer.packet.priority != 0 ? 1 : 0;
+  const uint32_t charged = offer.packet.bytes & (0 - is_data);
+  const int64_t in_memory = in_memory_ + charged;
+  if (in_memory > passes_up_to_ || port.out().is_down()) [[unlikely]]
+    return nullptr;
+  in_memory_ = in_memory;
+  return &port.Pass(offer.packet, static_cast<uint16_t>(charged), offer.path_part, offer.in, now,
+                    window);
 }
 
 // Takes room for a packet and pauses its input if need be, or returns why there is no room.
@@ -416,11 +426,7 @@ inline std::optional<DropReason> QueuedPorts::Refuse(const Packet& packet, PortI
   const PortIndex out = offer.out;
   const size_t cls = offer.packet.priority;
   QueuedPort& port = ports_[out];
-  has_passed_ = Passes(offer, now);
-  if (has_passed_) [[likely]] {
-    accepted_ = &port.Pass(offer.packet, offer.path_part, offer.in, now, window);
-    return std::nullopt;
-  }
+  has_passed_ = false;
   if (port.out().is_down()) [[unlikely]]
     return DropReason::kLinkDown;
   if ((given_up_[out] >> cls & 1) != 0 && queueing_.watchdog.drops) [[unlikely]]
@@ -429,7 +435,8 @@ inline std::optional<DropReason> QueuedPorts::Refuse(const Packet& packet, PortI
     return refused;
   has_passed_ = IsFree(offer, now);
   if (has_passed_) {
-    accepted_ = &port.Pass(offer.packet, offer.path_part, offer.in, now, window);
+    accepted_ =
+        &port.Pass(offer.packet, offer.packet.bytes, offer.path_part, offer.in, now, window);
     if (eager_) NoteStart(out);
     return std::nullopt;
   }

@@ -42,6 +42,7 @@ std::optional<DropReason> QueuedPorts::AcceptOrCut(const Offer& offer, Time now,
     if (cuts) return DropReason::kTail;
     Offer whole = offer;
     whole.is_last = offer.is_last && trimming.cuts == 0;  // The header of a cut packet goes first.
+    if (Pass(whole, now, window) != nullptr) return std::nullopt;
     return Accept(whole, now, window);
   };
   const auto refused = try_to_accept(true);

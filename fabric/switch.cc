@@ -39,12 +39,12 @@ void Switch::ForwardOverOneLink(const Candidates& links, const Packet& packet, P
   ForwardBy({links.id, links.version, links.ports.subspan(link, 1)}, packet, in_port);
 }
 
-[[gnu::always_inline]] inline void Switch::Handle(const Packet& packet, PortIndex in_port) {
+[[gnu::always_inline]] inline void Switch::Handle(const Packet& packet, PortIndex in_port,
+                                                  const Candidates& candidates) {
   if (packet.kind == PacketKind::kPause) [[unlikely]] {
     ++consumed_;
     return queued_->OnPause(packet, in_port, now_, *window_);
   }
-  const Candidates& candidates = CandidatesTo(packet.dst);
   if (candidates.ports.empty()) [[unlikely]]
     return Discard(packet, DropReason::kNoRoute);
   if (packet.hops >= kMaxHops) [[unlikely]]
@@ -53,17 +53,13 @@ void Switch::ForwardOverOneLink(const Candidates& links, const Packet& packet, P
 }
 
 [[gnu::always_inline]] inline void Switch::HandleArrival() {
-  const Arrivals::Taken taken = arrivals_.Take();
-  HandleTaken(taken);
-  arrivals_.Drop(taken);
-}
-
-[[gnu::always_inline]] inline void Switch::HandleTaken(const Arrivals::Taken& taken) {
-  arrived_ = taken;
+  arrived_ = arrivals_.Take();
+  const Packet& packet = *arrived_.packet;
   if ((hooks_ & SwitchPolicy::kPrefetch) != 0 && arrivals_.Next() < window_->end) {
-    policy_->Prefetch(arrivals_.FrontBehind(taken));
+    policy_->Prefetch(arrivals_.FrontBehind(arrived_));
   }
-  Handle(*taken.packet, taken.port);
+  Handle(packet, arrived_.port, CandidatesTo(packet.dst));
+  arrivals_.Drop(arrived_);
 }
 
 void Switch::End(const Packet& packet, const Decision& decision) {
@@ -126,9 +122,10 @@ inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived)
                                  .path_part = path_parts_[port],
                                  .in = in_port,
                                  .out = port,
-                                 .is_last = may_pass_ && is_alone && packet.priority != 0};
+                                 .is_last = may_pass_ && is_alone};
   if (trims_) [[unlikely]]
     return ForwardOrTrim(offer);
+  if (Packet* passed = queued_->Pass(offer, now_, *window_)) return NotePassed(*passed, port);
   if (packet.priority == 0 && queued_->SendsControlAtOnce(port, now_, *window_)) {
     return ForwardControl(offer, arrived);
   }
@@ -139,16 +136,23 @@ inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived)
     if (hooks_ & SwitchPolicy::kDropped) policy_->OnDropped(view_, packet, port);
     return Discard(packet, *refused);
   }
+  if (queued_->has_passed()) return NotePassed(queued_->accepted(), port);
   if (hooks_ & SwitchPolicy::kEnqueue) policy_->OnEnqueue(view_, queued_->accepted(), port);
-  if (queued_->has_passed()) {
-    HEDDLE_CHECK(control_sent_ - held_ == sent,
-                 "a policy sends from OnEnqueue(), but its enqueue_only_stamps() is true");
-    return Show({port, &queued_->accepted()});
-  }
   // If the hook has sent packets or set a timer, the transmissions of this instant need an order.
   if (shows_in_order_ && is_alone && control_sent_ - held_ == sent && timers_.Next() > now_) {
     Show(queued_->StartAtOnce(port, now_, next_late, *window_));
   }
+}
+
+// `passed` has gone past the queues of `port`.
+[[gnu::always_inline]] inline void Switch::NotePassed(Packet& passed, PortIndex port) {
+  if (hooks_ & SwitchPolicy::kEnqueue) {
+    const int64_t sent = control_sent_ - held_;
+    policy_->OnEnqueue(view_, passed, port);
+    HEDDLE_CHECK(control_sent_ - held_ == sent,
+                 "a policy sends from OnEnqueue(), but its enqueue_only_stamps() is true");
+  }
+  Show({port, &passed});
 }
 
 // A class-0 packet goes before all queues.
@@ -251,7 +255,7 @@ void Switch::ReturnToSender(const Packet& header, PortIndex in_port) {
   back.seq = 0;
   back.nack = {.trigger = header.seq, .returned = true};
   back.scheme = {};
-  Handle(back, in_port);
+  Handle(back, in_port, CandidatesTo(back.dst));
 }
 
 void Switch::PrefetchEnds() const {
@@ -273,7 +277,7 @@ void Switch::PrefetchParts(Time end) {
                                                        const Window& window) {
   if (chosen.count == 0 || packet.hops >= kMaxHops) [[unlikely]] {
     now_ = now;
-    Handle(packet, in_port);
+    Handle(packet, in_port, CandidatesTo(packet.dst));
     return false;
   }
   SendBy(chosen, packet, now, window);
@@ -320,60 +324,85 @@ void Switch::RunAloneInside(const Window& window) {
 template <bool kHasChoice>
 void Switch::RunEcmpLate(const Window& window) {
   const uint64_t salt = ecmp_salt_.value_or(0);
-  RunLateBy(
-      window, [&](const Packet& packet, PortIndex in) __attribute__((always_inline)) {
-        const EcmpRoutes::Choice choice = ecmp_routes_.Choose<kHasChoice>(packet, salt);
-        const bool is_special = packet.kind == PacketKind::kPause || packet.hops >= kMaxHops;
-        if (is_special || choice.count == 0) [[unlikely]] {
-          Handle(packet, in);
-          return true;
-        }
-        if (kHasChoice) asked_ += choice.count > 1 ? 1 : 0;
-        return ForwardLate(packet, in, choice.hop());
-      });
+  const auto look = [&](const Packet& packet) __attribute__((always_inline)) {
+    const EcmpRoutes::Choice choice = ecmp_routes_.Choose<kHasChoice>(packet, salt);
+    PrefetchPort(static_cast<PortIndex>(choice.port));
+    return choice;
+  };
+  const auto visit = [&](const Packet& packet, PortIndex in, const EcmpRoutes::Choice& choice)
+      __attribute__((always_inline)) {
+    const bool is_special = packet.kind == PacketKind::kPause || packet.hops >= kMaxHops;
+    if (is_special || choice.count == 0) [[unlikely]] {
+      Handle(packet, in, CandidatesTo(packet.dst));
+      return true;
+    }
+    if (kHasChoice) asked_ += choice.count > 1 ? 1 : 0;
+    return ForwardLate(packet, in, choice.hop());
+  };
+  RunBy(window, look, visit);
 }
 
-// Run() for late ports whose policy need not be shown transmissions in order.
-void Switch::RunLate(const Window& window) {
-  RunLateBy(
-      window, [&](const Packet& packet, PortIndex in) __attribute__((always_inline)) {
-        HandleTaken({in, &packet});
-        return true;
-      });
+// Run() for FIFO ports, and for late ports whose policy need not be shown transmissions in order.
+void Switch::RunAsking(const Window& window) {
+  const auto look = [&](const Packet& packet) __attribute__((always_inline)) {
+    if ((hooks_ & SwitchPolicy::kPrefetch) != 0) policy_->Prefetch(packet);
+    const Candidates& candidates = CandidatesTo(packet.dst);
+    if (candidates.ports.size() == 1) PrefetchPort(candidates.ports.front());
+    return &candidates;
+  };
+  const auto visit = [&](const Packet& packet, PortIndex in, const Candidates* candidates)
+      __attribute__((always_inline)) {
+    arrived_ = {in, &packet};
+    Handle(packet, in, *candidates);
+    return true;
+  };
+  RunBy(window, look, visit);
 }
 
-// Runs a window of late ports. visit(packet, in_port) handles an arrival, and returns true if that
-// may have changed NextOther() or made the ports eager.
-template <class Visit>
-[[gnu::always_inline]] inline void Switch::RunLateBy(const Window& window, const Visit& visit) {
-  QueuedPorts& queued = *queued_;
-  while (!queued.eager()) {
+// Prefetches what a packet that finds `port` free touches there.
+inline void Switch::PrefetchPort(PortIndex port) const {
+  __builtin_prefetch(&ports_[port], /*rw=*/1);
+  if (queued_) __builtin_prefetch(&(*queued_)[port], /*rw=*/1);
+}
+
+// Runs a window. Each packet is looked at, by look(packet), while the packet before it is in front.
+// visit(packet, in_port, seen) handles its arrival, and gets what look() has returned. It returns
+// true if it may have changed NextOther() or made the ports eager.
+template <class Look, class Visit>
+[[gnu::always_inline]] inline void Switch::RunBy(const Window& window, const Look& look,
+                                                 const Visit& visit) {
+  const auto is_eager = [this] { return queued_ && queued_->eager(); };
+  while (!is_eager()) {
     const Time other = NextOther();
-    const auto take = [&](const Packet& packet, PortIndex in, Time now)
+    const auto take = [&](const Packet& packet, PortIndex in, Time now, const auto& seen)
         __attribute__((always_inline)) {
       now_ = now;
-      if (!visit(packet, in)) return true;
-      return !queued.eager() && NextOther() == other;
+      if (!visit(packet, in, seen)) return true;
+      return !is_eager() && NextOther() == other;
     };
-    arrivals_.TakeBefore(std::min(window.end, other + 1_ps), take);
+    arrivals_.TakeBefore(std::min(window.end, other + 1_ps), look, take);
     const Time next = NextOther();
-    if (queued.eager() || arrivals_.Next() <= std::min(next, window.end - 1_ps)) continue;
-    if (next >= window.end) return queued.CatchUpAll(window.end, window);
+    if (is_eager() || arrivals_.Next() <= std::min(next, window.end - 1_ps)) continue;
+    if (next >= window.end) {
+      if (queued_) queued_->CatchUpAll(window.end, window);
+      return;
+    }
     now_ = next;
     RunOther();
   }
   RunEager(window);
 }
 
-// While ports are late: the time of the next event that is no arrival, which is a pause that takes
+// The time of the next event that is no arrival, while ports are not eager: a pause that takes
 // effect, a timer, or a transmission in `transmissions_`.
 [[gnu::always_inline]] inline Time Switch::NextOther() const {
-  return std::min({queued_->NextEffect(), timers_.Next(), transmissions_.Next()});
+  const Time effect = queued_ ? queued_->NextEffect() : kNever;
+  return std::min({effect, timers_.Next(), transmissions_.Next()});
 }
 
 // Runs what is due at NextOther(), in the order of core/node.h.
 void Switch::RunOther() {
-  if (queued_->NextEffect() == now_) {
+  if (queued_ && queued_->NextEffect() == now_) {
     queued_->HandleEffect(*window_);
   } else if (timers_.Next() == now_) {
     policy_->OnTimer(view_, static_cast<uint32_t>(timers_.Pop().key));
@@ -386,47 +415,30 @@ void Switch::RunOther() {
 // true if this may have changed NextOther() or made the ports eager.
 [[gnu::always_inline]] inline bool Switch::ForwardLate(const Packet& packet, PortIndex in_port,
                                                        const EcmpRoutes::Hop& hop) {
-  const bool is_data = packet.priority != 0;
   const QueuedPorts::Offer offer{.packet = packet,
                                  .telemetry = nullptr,
                                  .path_part = hop.path_part,
                                  .in = in_port,
                                  .out = hop.port,
-                                 .is_last = is_data && !arrivals_.AnyUntil(now_)};
-  if (!is_data && queued_->SendsControlAtOnce(hop.port, now_, *window_)) {
+                                 .is_last = !arrivals_.AnyUntil(now_)};
+  if (queued_->Pass(offer, now_, *window_) != nullptr) return false;
+  if (packet.priority == 0 && queued_->SendsControlAtOnce(hop.port, now_, *window_)) {
     if (!queued_->SendControl(offer, now_, *window_)) ReportDrop(packet);
     return false;
   }
   if (const auto refused = queued_->Accept(offer, now_, *window_)) [[unlikely]]
     Discard(packet, *refused);
-  return queued_->eager() || !queued_->has_passed();
+  return true;
 }
 
 void Switch::Run(const Window& window) {
   window_ = &window;
-  const bool alone = RunsAlone();
-  if (queued_) {
-    if (queued_->eager()) return RunEager(window);
-    if (shows_in_order_) return RunWatched(window);
-    if (!alone) return RunLate(window);
-    return ecmp_routes_.has_choice() ? RunEcmpLate<true>(window) : RunEcmpLate<false>(window);
-  }
   if (!kept_.empty()) return RunKept(window);
-  if (alone) return RunAlone(window);
-  for (;;) {
-    const Time arrival = arrivals_.Next();
-    const Time timer = timers_.Next();
-    now_ = std::min({arrival, timer, window.end});
-    if (transmissions_.Next() < now_) {
-      ShowSent();
-    } else if (now_ == window.end) {
-      return;
-    } else if (arrival == now_) {
-      HandleArrival();
-    } else {
-      policy_->OnTimer(view_, static_cast<uint32_t>(timers_.Pop().key));
-    }
-  }
+  if (queued_ && queued_->eager()) return RunEager(window);
+  if (queued_ && shows_in_order_) return RunWatched(window);
+  if (!RunsAlone()) return RunAsking(window);
+  if (!queued_) return RunAlone(window);
+  ecmp_routes_.has_choice() ? RunEcmpLate<true>(window) : RunEcmpLate<false>(window);
 }
 
 // Run() for late ports whose policy is shown transmissions in order. Handles the events of one

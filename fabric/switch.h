@@ -102,11 +102,12 @@ class Switch final : public Node {
 
   void FindShortcuts();
   bool RunsAlone() const { return runs_alone_ && timers_.Next() == kNever; }
-  void RunLate(const Window& window);
+  void RunAsking(const Window& window);
   void RunWatched(const Window& window);
   void RunEager(const Window& window);
-  template <class Visit>
-  void RunLateBy(const Window& window, const Visit& visit);
+  template <class Look, class Visit>
+  void RunBy(const Window& window, const Look& look, const Visit& visit);
+  void PrefetchPort(PortIndex port) const;
   Time NextOther() const;
   void RunOther();
   void ShowNext(Time before);
@@ -152,8 +153,7 @@ class Switch final : public Node {
     }
   }
   void HandleArrival();
-  void HandleTaken(const Arrivals::Taken& taken);
-  void Handle(const Packet& packet, PortIndex in_port);
+  void Handle(const Packet& packet, PortIndex in_port, const Candidates& candidates);
   void ForwardBy(const Candidates& candidates, const Packet& packet, PortIndex in_port);
   void ForwardOverOneLink(const Candidates& links, const Packet& packet, PortIndex in_port);
   void End(const Packet& packet, const Decision& decision);
@@ -164,6 +164,7 @@ class Switch final : public Node {
   void ForwardAndTell(const Packet& packet, PortIndex port, bool arrived);
   bool IsLast() const;
   bool IsAlone() const;
+  void NotePassed(Packet& passed, PortIndex port);
   void ForwardControl(const QueuedPorts::Offer& offer, bool arrived);
   void NoteSent(FifoPort& out, PortIndex port, Time start, bool arrived);
   void ForwardToQueue(const Packet& packet, PortIndex in_port, PortIndex port, bool arrived);

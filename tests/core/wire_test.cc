@@ -61,9 +61,9 @@ struct Arrived {
   friend auto operator<=>(const Arrived&, const Arrived&) = default;
 };
 
-enum class Way { kOneByOne, kAtOnce, kLookingAhead };
+enum class Way { kOneByOne, kWhile, kInParts, kLookingAhead };
 
-// Everything that arrives before `end`, taken in one of three ways.
+// Everything that arrives before `end`, taken in one of four ways.
 std::vector<Arrived> TakeBefore(Merge& merge, Time end, Way way = Way::kOneByOne) {
   std::vector<Arrived> taken;
   Arrivals& arrivals = merge.arrivals();
@@ -72,14 +72,24 @@ std::vector<Arrived> TakeBefore(Merge& merge, Time end, Way way = Way::kOneByOne
     taken.push_back({at, port, packet.seq});
     return true;
   };
-  if (way == Way::kAtOnce) arrivals.TakeBefore(end, take);
+  const auto look = [](const Packet& packet) { return packet.seq; };
+  if (way == Way::kWhile) {
+    arrivals.TakeWhile(
+        end, [](const Packet&, PortIndex, Time) { return true; }, take);
+  }
+  while (way == Way::kInParts && arrivals.Next() < end) {  // Each visit of a third packet stops.
+    arrivals.TakeBefore(end, look,
+                        [&](const Packet& packet, PortIndex port, Time at, uint32_t seen) {
+                          EXPECT_EQ(packet.seq, seen);
+                          return take(packet, port, at) && taken.size() % 3 != 0;
+                        });
+  }
   if (way == Way::kLookingAhead) {
-    arrivals.TakeLookingAhead(
-        end, [](const Packet& packet) { return packet.seq; },
-        [&](const Packet& packet, PortIndex port, Time at, uint32_t seen) {
-          EXPECT_EQ(packet.seq, seen);
-          take(packet, port, at);
-        });
+    arrivals.TakeLookingAhead(end, look,
+                              [&](const Packet& packet, PortIndex port, Time at, uint32_t seen) {
+                                EXPECT_EQ(packet.seq, seen);
+                                take(packet, port, at);
+                              });
   }
   while (arrivals.Next() < end) {
     take(arrivals.Front(), arrivals.Port(), arrivals.Next());
@@ -132,7 +142,7 @@ TEST(ArrivalsTest, ComeByTimeThenInPortThenWireOrder) {
       const Time end = merge.horizon + Duration{rng.Below(20)};
       const auto first_later =
           std::ranges::partition_point(on_the_way, [&](const Arrived& a) { return a.at < end; });
-      ASSERT_EQ(TakeBefore(merge, end, static_cast<Way>(window % 3)),
+      ASSERT_EQ(TakeBefore(merge, end, static_cast<Way>(window % 4)),
                 std::vector<Arrived>(on_the_way.begin(), first_later));
       on_the_way.erase(on_the_way.begin(), first_later);
       ASSERT_EQ(merge.engine().packets_on_wires(), on_the_way.size());

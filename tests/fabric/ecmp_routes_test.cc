@@ -67,7 +67,7 @@ class TableOfOneSwitch {
       const std::span<const PortIndex> ports = table_.Towards(host);
       const EcmpRoutes::Choice choice = routes.Choose<true>(packet, salt);
       const EcmpRoutes::Choice first = routes.Choose<false>(packet, salt);
-      EXPECT_EQ(choice.count, first.count);
+      EXPECT_EQ(first.count, std::min(choice.count, 1u));
       if (ports.empty() || leaves_out[table_.SetOf(host)]) {
         EXPECT_EQ(choice.count, 0u);
         continue;
