@@ -75,9 +75,9 @@ class Arrivals {
       if (!goes_on) return;
     }
   }
-  // The same for all packets before `end`. Before a packet is visited, look() is called for the
-  // next one, so that the loads for both overlap. visit(packet, port, time, seen) gets what look()
-  // has returned for its packet.
+  // Removes the packets that arrive before `end`, one after the other, until visit() returns false.
+  // Before each call, look(packet) is called for the packet after it, so that the loads for both
+  // overlap. visit(packet, port, time, seen) gets what look() has returned for its packet.
   template <class Look, class Visit>
   [[gnu::always_inline]] void TakeBefore(Time end, const Look& look, const Visit& visit) {
     const int64_t bound = next_.Bound(end);
@@ -99,9 +99,8 @@ class Arrivals {
       if (!goes_on) return;
     }
   }
-  // As TakeBefore(), but when a packet is visited, the next one has already been removed from
-  // Next(), which is faster. So visit() must not use Next(), Port(), Front() or Take(), and cannot
-  // stop.
+  // A faster TakeBefore(): when a packet is visited, the next one has already been removed from
+  // Next(). So visit() must not use Next(), Port(), Front() or Take(), and cannot stop.
   template <class Look, class Visit>
   [[gnu::always_inline]] void TakeLookingAhead(Time end, const Look& look, const Visit& visit) {
     const int64_t bound = next_.Bound(end);

@@ -44,8 +44,8 @@ class EcmpRoutes {
   EcmpRoutes(const RoutingTable& table, std::span<const uint16_t> path_parts,
              const std::vector<bool>& leaves_out);
 
-  // ECMP's next hop of `packet`, as EcmpPort() chooses it; the first one, with a count
-  // of 1, if not kHashes.
+  // ECMP's next hop of `packet`, as EcmpPort() chooses it. If not kHashes: the first next hop, and
+  // a count of 1 (0 if none is chosen).
   template <bool kHashes>
   [[gnu::always_inline]] Choice Choose(const Packet& packet, uint64_t salt) const {
     const HostGroup at = group_of_host_[packet.dst];

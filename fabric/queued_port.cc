@@ -19,8 +19,8 @@ QueuedPort::QueuedPort(FifoPort& out, const QueueSettings& settings, Rng rng, ui
   plain_up_to_ = PlainUpTo();
 }
 
-// A packet that finds the port free takes no turn that matters if there is one class besides 0, and
-// is not marked if it is no longer than the marking threshold.
+// Without a second class besides 0 there are no turns to take. A packet that finds the port free is
+// not marked if it is no longer than the marking threshold.
 uint16_t QueuedPort::PlainUpTo() const {
   constexpr int64_t kAny = std::numeric_limits<uint16_t>::max();
   const Marking& marking = settings_.marking;

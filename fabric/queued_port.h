@@ -58,7 +58,7 @@ class alignas(64) QueuedPort {
   // The packet in transmission, or the last one transmitted.
   struct InService {
     Time end{-kNever.ps};
-    uint16_t bytes = 0;
+    uint16_t bytes = 0;  // 0 if it has passed and is of class 0.
     PortIndex in = 0;
     uint8_t cls = 0;
   };
@@ -81,9 +81,9 @@ class alignas(64) QueuedPort {
   // Starts the packet that is due at NextService(), and returns the packet on the wire.
   Packet& Serve(const Window& window);
 
-  // Does in one step what Enqueue() and Serve() do, without the queues and without telemetry; or
-  // sends a packet of class 0. The caller must know that the port IsFree(), and that nothing else
-  // happens to it at `now`. `charged` is the packet's bytes, or 0 for class 0.
+  // Sends a packet at once, past the queues and without telemetry. For data packets the result is
+  // that of Enqueue() and Serve(). The caller must know that the port IsFree(), and that nothing
+  // else happens to it at `now`. `charged` is the packet's bytes, or 0 for class 0.
   Packet& Pass(const Packet& packet, uint16_t charged, uint16_t path_part, PortIndex in, Time now,
                const Window& window);
   // Returns true if nothing waits, nothing is in transmission and no class is paused.
@@ -187,7 +187,7 @@ class alignas(64) QueuedPort {
     return settings_.marking.at_dequeue == dequeue && cls != 0 &&
            settings_.marking.Marks(length, rng_);
   }
-  // The packet in transmission in the buffer's unit, if it is one of the classes but 0.
+  // The size of the packet in transmission, in the buffer's unit; 0 if it is of class 0.
   int64_t Sending(Time now) const {
     return in_service_.end > now && in_service_.cls != 0 ? out_->SizeOf(in_service_.bytes) : 0;
   }
@@ -202,13 +202,14 @@ class alignas(64) QueuedPort {
 
   // First cache line: what a packet touches if it finds the port free.
   FifoPort* out_;
-  Time wants_since_;  // When the port last began to want to send, or started a packet.
+  Time wants_since_;  // When the port last began to want to send, or took a packet from a queue.
   InService in_service_;
   unsigned backlogged_ = 0;  // Classes with packets; bit mask.
   unsigned paused_ = 0;      // Classes that must not be sent; bit mask.
-  uint16_t plain_up_to_;     // Pass() does nothing but send for packets of up to so many bytes.
-  uint16_t turn_ = 0;        // The class other than 0 that was served last.
-  int64_t size_ = 0;         // The sum over all queues.
+  uint16_t
+      plain_up_to_;    // Pass() neither marks nor takes a turn for packets of up to so many bytes.
+  uint16_t turn_ = 0;  // The class other than 0 that was served last, if there are several.
+  int64_t size_ = 0;   // The sum over all queues.
   int64_t waiting_wire_bytes_ = 0;
 
   // Second cache line.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "core/check.h"
 #include "fabric/pause_time.h"
@@ -73,8 +72,9 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
     // Ports would become eager and late again with each packet or two.
     if (safe_bytes_ < 3'000) always_eager_ = eager_ = true;
   } else {
-    safe_bytes_ = HasRoomForAny() ? kUnlimited : kNeverPasses;
+    safe_bytes_ = LargestWithRoom();
   }
+  counted_ = memory_ ? -1 : 0;
   SetEager(eager_);
   given_up_.resize(ports.size());
   if (queueing.trim.when != TrimSettings::When::kOff) {
@@ -89,16 +89,17 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
 
 void QueuedPorts::SetEager(bool eager) {
   eager_ = eager;
-  passes_up_to_ = eager ? kNeverPasses : safe_bytes_;
+  passes_up_to_ = eager ? kNonePasses : safe_bytes_;
 }
 
-// Returns true if each port, if it is free, has room for any packet in a buffer of its own.
-bool QueuedPorts::HasRoomForAny() const {
-  constexpr uint16_t kLargest = std::numeric_limits<uint16_t>::max();
+// The bytes of the largest packet that each port has room for, if nothing waits there.
+int64_t QueuedPorts::LargestWithRoom() const {
+  int64_t bytes = kUnlimited;
   for (size_t p = 0; p < ports_.size(); ++p) {
-    if (outs_[p].SizeOf(kLargest) > buffers_[p]) return false;
+    const bool has_room_for_any = outs_[p].counts_packets() && buffers_[p] > 0;
+    if (!has_room_for_any) bytes = std::min(bytes, buffers_[p]);
   }
-  return true;
+  return bytes;
 }
 
 // --- Ports served late ---
@@ -184,7 +185,7 @@ void QueuedPorts::BecomeEager(Time now) {
       memory_->Add(in, port, packet.priority, packet.bytes);
     });
     const QueuedPort::InService& sent = ports_[port].in_service();
-    if (sent.end > now) {
+    if (sent.end > now && sent.bytes != 0) {
       memory_->Add(sent.in, port, sent.cls, sent.bytes);
       ends_.Set(port, sent.end);
     } else {

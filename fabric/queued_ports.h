@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The queued ports of a switch with their shared buffer, and the pauses (PFC) that it causes. The
-// switch offers every packet to Accept() and runs the events of the ports.
+// switch offers every packet to Pass(), and those that do not pass to SendControl() or Accept(). It
+// also runs the events of the ports.
 //
 // The ports of a switch are late or eager, all together. Late ports are served when something
 // happens to them, and at the end of a window. That takes one event per packet-hop, as for FIFO
@@ -102,9 +103,9 @@ class QueuedPorts {
                    // packet in its queue.
   };
 
-  // Sends a packet of any class past the queues, if its port is late and free and has room for it,
-  // as is usual. Returns the packet on the wire. If this returns null, nothing has changed: call
-  // SendsControlAtOnce() or Accept().
+  // Sends a packet of any class past the queues, if the ports are late, and its port is free and
+  // has room. Most packets pass. Returns the packet on the wire. If this returns null, nothing has
+  // changed: call SendsControlAtOnce() or Accept().
   Packet* Pass(const Offer& offer, Time now, const Window& window);
 
   // Returns true if a class-0 packet goes to SendControl(), at once, and not to Accept().
@@ -115,7 +116,7 @@ class QueuedPorts {
   }
   // Admits a copy of a packet that Pass() has not sent, or returns why not.
   std::optional<DropReason> Accept(const Offer& offer, Time now, const Window& window);
-  // The packet accepted last: in its queue, or on the wire if it has passed at once.
+  // The packet that Accept() took last: in its queue, or on the wire if it has_passed().
   Packet& accepted() { return *accepted_; }
   bool has_passed() const { return has_passed_; }
 
@@ -139,8 +140,8 @@ class QueuedPorts {
 
   bool trims() const { return trimming_ != nullptr; }
   const Trimming* trimming() const { return trimming_.get(); }  // Null if no port trims.
-  // Like Accept(), but may cut packets. Those are in trimming().cut afterwards, as they came.
-  // Returns why the packet offered was dropped; a cut packet does not count as dropped.
+  // Like Pass() and then Accept(), but may cut packets. Those are in trimming().cut afterwards, as
+  // they came. Returns why the packet offered was dropped; a cut packet does not count as dropped.
   std::optional<DropReason> AcceptOrCut(const Offer& offer, Time now, const Window& window);
   // Returns true if a class-0 packet of `bytes` fits the limit for headers, and counts it.
   bool AdmitsHeader(PortIndex out, int64_t bytes, Time now, const Window& window);
@@ -271,11 +272,11 @@ class QueuedPorts {
   void Free(PortIndex from, PortIndex out, size_t cls, int64_t bytes, Time now,
             const Window& window);
   bool IsPausing(PortIndex in, size_t cls) const { return (pausing_[in] >> cls & 1) != 0; }
-  static constexpr int64_t kNeverPasses = -1;
+  static constexpr int64_t kNonePasses = -1;
   static uint64_t BitOf(PortIndex port) { return uint64_t{1} << (port % 64); }
   bool FindSpace(int64_t bytes, Time now, const Window& window);
   void SetEager(bool eager);
-  bool HasRoomForAny() const;
+  int64_t LargestWithRoom() const;
   void BecomeEager(Time now);
   // Calls visit(packet, input) for each packet that waits at `port` and is charged to the shared
   // buffer. Class 0 is not.
@@ -326,11 +327,12 @@ class QueuedPorts {
   std::vector<QueuedPort> ports_;
   FifoPort* outs_;         // Of all ports, which lie side by side.
   int64_t in_memory_ = 0;  // Late: their bytes in the shared buffer, or more.
-  // Late: while these are at most so many, the ports stay late. If the ports share nothing,
-  // kUnlimited, or kNeverPasses if some port has no room for a large packet.
+  // Late: while in_memory_ is at most this, the ports stay late. Without a shared buffer: the
+  // largest packet that each free port has room for.
   int64_t safe_bytes_ = 0;
-  // Packets may Pass() while in_memory_ is at most so many bytes; eager ports: never.
-  int64_t passes_up_to_ = kNeverPasses;
+  // A packet passes if in_memory_ with it is at most this; kNonePasses while ports are eager.
+  int64_t passes_up_to_ = kNonePasses;
+  int64_t counted_ = 0;      // All bits, or none without a shared buffer: then in_memory_ stays 0.
   Time next_late_ = kNever;  // See NextLate().
   Packet* accepted_ = nullptr;
   std::unique_ptr<SharedMemory> memory_;
@@ -374,8 +376,8 @@ class QueuedPorts {
   int64_t frames_sent_ = 0;
 };
 
-// A packet of class 0 takes no room, but has no branch of its own: that would be mispredicted, as
-// data packets and ACKs follow no pattern. The watchdog needs no check, as its ports are eager.
+// A packet of class 0 is not charged. This takes no branch: it would be mispredicted, as data
+// packets and ACKs follow no pattern. The watchdog needs no check, as its ports are eager.
 [[gnu::always_inline]] inline Packet* QueuedPorts::Pass(const Offer& offer, Time now,
                                                         const Window& window) {
   if (!IsFree(offer, now)) return nullptr;
@@ -385,7 +387,7 @@ class QueuedPorts {
   const int64_t in_memory = in_memory_ + charged;
   if (in_memory > passes_up_to_ || port.out().is_down()) [[unlikely]]
     return nullptr;
-  in_memory_ = in_memory;
+  in_memory_ = in_memory & counted_;
   return &port.Pass(offer.packet, static_cast<uint16_t>(charged), offer.path_part, offer.in, now,
                     window);
 }
@@ -433,7 +435,7 @@ inline std::optional<DropReason> QueuedPorts::Refuse(const Packet& packet, PortI
     return DropReason::kWatchdog;
   if (const auto refused = Charge(offer.packet, offer.in, out, now, window)) [[unlikely]]
     return refused;
-  has_passed_ = IsFree(offer, now);
+  has_passed_ = cls != 0 && IsFree(offer, now);
   if (has_passed_) {
     accepted_ =
         &port.Pass(offer.packet, offer.packet.bytes, offer.path_part, offer.in, now, window);

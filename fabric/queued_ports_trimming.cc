@@ -42,7 +42,10 @@ std::optional<DropReason> QueuedPorts::AcceptOrCut(const Offer& offer, Time now,
     if (cuts) return DropReason::kTail;
     Offer whole = offer;
     whole.is_last = offer.is_last && trimming.cuts == 0;  // The header of a cut packet goes first.
-    if (Pass(whole, now, window) != nullptr) return std::nullopt;
+    if (Packet* passed = Pass(whole, now, window)) {
+      accepted_ = passed;
+      return std::nullopt;
+    }
     return Accept(whole, now, window);
   };
   const auto refused = try_to_accept(true);

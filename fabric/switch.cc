@@ -144,7 +144,7 @@ inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived)
   }
 }
 
-// `passed` has gone past the queues of `port`.
+// Calls the hooks for a packet that has passed the queues of `port`.
 [[gnu::always_inline]] inline void Switch::NotePassed(Packet& passed, PortIndex port) {
   if (hooks_ & SwitchPolicy::kEnqueue) {
     const int64_t sent = control_sent_ - held_;
@@ -359,13 +359,13 @@ void Switch::RunAsking(const Window& window) {
   RunBy(window, look, visit);
 }
 
-// Prefetches what a packet that finds `port` free touches there.
+// Prefetches the first lines of a port: of its transmitter, and of its queues.
 inline void Switch::PrefetchPort(PortIndex port) const {
   __builtin_prefetch(&ports_[port], /*rw=*/1);
   if (queued_) __builtin_prefetch(&(*queued_)[port], /*rw=*/1);
 }
 
-// Runs a window. Each packet is looked at, by look(packet), while the packet before it is in front.
+// Runs a window. look(packet) is called for each packet before the preceding one is handled.
 // visit(packet, in_port, seen) handles its arrival, and gets what look() has returned. It returns
 // true if it may have changed NextOther() or made the ports eager.
 template <class Look, class Visit>

@@ -26,7 +26,6 @@ bool Switch::MayRunInward(Time start) {
   bool may = !keeps || hosts_come_first;  // See RunKept().
   const auto look = [&](const Packet& packet) {
     const EcmpRoutes::Choice choice = ecmp_routes_.Choose<false>(packet, 0);
-    if (choice.count > 1) return;
     const bool is_kept = keeps_[choice.port] != 0;
     if (choice.count == 0 || (IsInner(choice.port) && !is_kept)) may = false;
   };
@@ -43,7 +42,7 @@ Time Switch::RunInward(const Window& window) {
   EcmpRoutes::Choice choice{};
   const auto leads_inward = [&](const Packet& packet, PortIndex, Time now)
       __attribute__((always_inline)) {
-    choice = ecmp_routes_.Choose<false>(packet, 0);
+    choice = ecmp_routes_.Choose<false>(packet, 0);  // Packets with a choice leave the group.
     const bool is_inner = choice.count == 1 && IsInner(choice.port);
     if (is_inner && packet.hops < kMaxHops) [[likely]]
       return true;

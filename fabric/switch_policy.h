@@ -256,8 +256,8 @@ class SwitchPolicy {
   virtual Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                             const Candidates& candidates) = 0;
 
-  // Called before the packet's OnPacket(), usually while the packet before it is still in front. It
-  // may prefetch the memory that holds the state of the packet's flow, and do nothing else.
+  // Called before the packet's OnPacket(), usually before the preceding packet is handled, possibly
+  // more than once. It may prefetch the state of the packet's flow, and do nothing else.
   virtual void Prefetch(const Packet& /*packet*/) const {}
 
   // `port` has accepted `packet`, which may be rewritten: its path, entropy, scheme header and CE
