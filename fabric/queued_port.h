@@ -206,10 +206,9 @@ class alignas(64) QueuedPort {
   InService in_service_;
   unsigned backlogged_ = 0;  // Classes with packets; bit mask.
   unsigned paused_ = 0;      // Classes that must not be sent; bit mask.
-  uint16_t
-      plain_up_to_;    // Pass() neither marks nor takes a turn for packets of up to so many bytes.
-  uint16_t turn_ = 0;  // The class other than 0 that was served last, if there are several.
-  int64_t size_ = 0;   // The sum over all queues.
+  uint16_t plain_up_to_;     // Pass() marks no packet of up to so many bytes, and takes no turn.
+  uint16_t turn_ = 0;        // The class other than 0 that was served last, if there are several.
+  int64_t size_ = 0;         // The sum over all queues.
   int64_t waiting_wire_bytes_ = 0;
 
   // Second cache line.

@@ -74,7 +74,6 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
   } else {
     safe_bytes_ = LargestWithRoom();
   }
-  counted_ = memory_ ? -1 : 0;
   SetEager(eager_);
   given_up_.resize(ports.size());
   if (queueing.trim.when != TrimSettings::When::kOff) {

@@ -110,7 +110,6 @@ class QueuedPorts {
 
   // Returns true if a class-0 packet goes to SendControl(), at once, and not to Accept().
   [[gnu::always_inline]] bool SendsControlAtOnce(PortIndex out, Time now, const Window& window) {
-    if (IsIdle(out, now)) return true;
     CatchUp(out, now, window);
     return ports_[out].SendsControlAtOnce(now);
   }
@@ -255,10 +254,6 @@ class QueuedPorts {
     Duration paused{0};     // Its total pause time at the last poll.
     bool has_sent = false;  // A packet of the class has begun to leave since then.
   };
-  // Returns true if nothing waits at a port and nothing is in transmission.
-  bool IsIdle(PortIndex port, Time now) const {
-    return ports_[port].backlogged() == 0 && outs_[port].busy_until() <= now;
-  }
   // Returns true if the packet offered would leave at once.
   bool IsFree(const Offer& offer, Time now) const {
     return offer.is_last && ports_[offer.out].IsFree(now) && NextEffect() > now;
@@ -332,7 +327,6 @@ class QueuedPorts {
   int64_t safe_bytes_ = 0;
   // A packet passes if in_memory_ with it is at most this; kNonePasses while ports are eager.
   int64_t passes_up_to_ = kNonePasses;
-  int64_t counted_ = 0;      // All bits, or none without a shared buffer: then in_memory_ stays 0.
   Time next_late_ = kNever;  // See NextLate().
   Packet* accepted_ = nullptr;
   std::unique_ptr<SharedMemory> memory_;
@@ -387,7 +381,7 @@ class QueuedPorts {
   const int64_t in_memory = in_memory_ + charged;
   if (in_memory > passes_up_to_ || port.out().is_down()) [[unlikely]]
     return nullptr;
-  in_memory_ = in_memory & counted_;
+  if (memory_) in_memory_ = in_memory;
   return &port.Pass(offer.packet, static_cast<uint16_t>(charged), offer.path_part, offer.in, now,
                     window);
 }

@@ -122,7 +122,7 @@ class Switch final : public Node {
   void RunEcmp(const Window& window);
   template <bool kHasChoice>
   void RunEcmpLate(const Window& window);
-  // What EcmpRoutes has chosen, with the address of the port.
+  // EcmpRoutes makes this choice by number; `port` is the address of the port that it has chosen.
   struct Chosen {
     FifoPort* port;
     uint32_t path_part;
@@ -154,6 +154,7 @@ class Switch final : public Node {
   }
   void HandleArrival();
   void Handle(const Packet& packet, PortIndex in_port, const Candidates& candidates);
+  void RouteAndHandle(const Packet& packet, PortIndex in_port);
   void ForwardBy(const Candidates& candidates, const Packet& packet, PortIndex in_port);
   void ForwardOverOneLink(const Candidates& links, const Packet& packet, PortIndex in_port);
   void End(const Packet& packet, const Decision& decision);
