@@ -74,9 +74,11 @@ class DueNodes {
     return count;
   }
   Time MinOf(size_t first, size_t last) const {
-    Time min = kNever;
-    for (size_t i = first; i < last; ++i) min = std::min(min, list_[i]);
-    return min;
+    // Numbers, not references to times: for those of std::min(), a compiler would keep the least
+    // one in memory.
+    int64_t min = kNever.ps;
+    for (size_t i = first; i < last; ++i) min = list_[i].ps < min ? list_[i].ps : min;
+    return {min};
   }
 
   // Replaces the due time of `i` by `at`. Min() is right again after Refresh().
@@ -94,7 +96,7 @@ class DueNodes {
     }
   }
   void Refresh() {
-    if (kind_ == Kind::kList) min_ = *std::ranges::min_element(list_);
+    if (kind_ == Kind::kList) min_ = MinOf(0, list_.size());
     if (kind_ == Kind::kTree) min_ = tree_.Min();
   }
 
