@@ -233,18 +233,6 @@ void Switch::RunAlone(const Window& window) {
   ecmp_routes_.has_choice() ? RunEcmp<true>(window) : RunEcmp<false>(window);
 }
 
-// RunAlone() up to the first packet that arrives from outside the group of nodes. These are few
-// packets, so it does not look ahead.
-void Switch::RunAloneInside(const Window& window) {
-  const auto is_inner = [this](const Packet&, PortIndex port, Time) { return IsInner(port); };
-  const auto take = [&](const Packet& packet, PortIndex in_port, Time now) {
-    const Chosen chosen = Choose<true>(packet, ecmp_salt_.value_or(0));
-    asked_ += HandleAlone(chosen, packet, in_port, now, window) ? 1 : 0;
-    return true;
-  };
-  arrivals_.TakeWhile(window.end, is_inner, take);
-}
-
 // RunEcmp() for late ports.
 template <bool kHasChoice>
 void Switch::RunEcmpLate(const Window& window) {

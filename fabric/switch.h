@@ -115,7 +115,7 @@ class Switch final : public Node {
   void Show(const QueuedPorts::Started& started);
   void ShowSent();
   void RunAlone(const Window& window);
-  void RunAloneInside(const Window& window);
+  void RunInside(const Window& window);
   bool MayRunInward(Time start);
   void RunKept(const Window& window);
   template <bool kHasChoice>
@@ -204,7 +204,8 @@ class Switch final : public Node {
   // The switch chooses all next hops itself, and no hook, telemetry or trimming needs the packets:
   // its policy is ECMP, or is not asked about any packet with the present routes.
   bool runs_alone_ = false;
-  bool shows_in_order_;    // The policy has kTransmit, and its watches_by_port() is false.
+  bool only_chooses_ = false;  // FIFO ports, and a policy that only_chooses().
+  bool shows_in_order_;        // The policy has kTransmit, and its watches_by_port() is false.
   bool may_pass_ = false;  // Queued ports without telemetry, and no hook needs packets in queues.
   uint8_t control_class_ = 0;
   uint8_t data_class_ = 0;

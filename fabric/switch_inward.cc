@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A leaf with short links to its hosts, as the hub of their group (core/shard.h). It takes packets
-// from outside ahead of those from its hosts.
+// from outside ahead of those from its hosts. Its policy sees nothing of the ports to hosts.
 
 #include "fabric/switch.h"
 
@@ -10,7 +10,7 @@ namespace heddle {
 // packet for a host that is apart is on its way from another host, or if kept packets could not be
 // sent in the order of in-ports.
 bool Switch::MayRunInward(Time start) {
-  if (queued_ || !RunsAlone()) return false;
+  if (queued_ || !(RunsAlone() || only_chooses_)) return false;
   keeps_.assign(ports_.size(), 0);
   size_t inner = 0;
   size_t end_of_inner = 0;
@@ -68,11 +68,22 @@ void Switch::RunKept(const Window& window) {
   while (!kept_.empty() && kept_.front().arrival < window.end) {
     const Packet& packet = kept_.front();
     const Time now = packet.arrival;
-    RunAloneInside({.end = now + 1_ps, .inner = window.inner, .outer = window.outer});
+    RunInside({.end = now + 1_ps, .inner = window.inner, .outer = window.outer});
     SendBy(Choose<false>(packet, 0), packet, now, window);
     kept_.pop_front();
   }
-  RunAlone(window);
+  RunsAlone() ? RunAlone(window) : RunAsking(window);
+}
+
+// Handles what arrives before `window.end`, up to the first packet from outside the group.
+void Switch::RunInside(const Window& window) {
+  const auto is_inner = [this](const Packet&, PortIndex port, Time) { return IsInner(port); };
+  const auto take = [&](const Packet& packet, PortIndex in_port, Time now) {
+    now_ = now;
+    RouteAndHandle(packet, in_port);
+    return true;
+  };
+  arrivals_.TakeWhile(window.end, is_inner, take);
 }
 
 }  // namespace heddle

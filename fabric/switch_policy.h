@@ -177,6 +177,7 @@ class SwitchView {
 
  private:
   [[noreturn]] static void RefuseNextHops();
+  void CheckMayAct() const;
 
   Switch& self_;
 };
@@ -241,6 +242,13 @@ class SwitchPolicy {
   // header: it reads no queue, sends nothing and sets no timer. Then a queued port that is free may
   // begin to send the packet before the call, which spares it a queue.
   virtual bool enqueue_only_stamps() const { return false; }
+
+  // Returns true if the policy does no more than choose among candidates: OnPacket() reads the
+  // packet, the candidates, their queues and the policy's own state, and the policy sends and holds
+  // no packets and sets no timers. Then a leaf with short links to its hosts may send them packets
+  // from outside ahead of time (core/shard.h, hub). It does so only if the policy is not asked
+  // about every packet and has none of the hooks kTransmit, kEnqueue and kDropped.
+  virtual bool only_chooses() const { return false; }
 
   // Returns true if OnTransmit() reads and writes only the packet and the policy's state of this
   // port, sends nothing and sets no timer, and if the policy calls view.ShowTransmissions() before

@@ -70,6 +70,7 @@ void Switch::FindShortcuts() {
       SwitchPolicy::kTransmit | SwitchPolicy::kEnqueue | SwitchPolicy::kDropped;
   const bool sees = (hooks_ & kSees) != 0;
   plain_ = !queued_ && !sees;
+  only_chooses_ = plain_ && (hooks_ & SwitchPolicy::kEveryPacket) == 0 && policy_->only_chooses();
   may_pass_ = queued_ && !telemetry_ && (!sees || (!trims_ && policy_->enqueue_only_stamps()));
   const bool asks = std::ranges::any_of(candidates_, [&](const Candidates& candidates) {
     return SwitchPolicy::AsksAbout(hooks_, candidates);

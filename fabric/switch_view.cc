@@ -6,15 +6,24 @@
 
 namespace heddle {
 
+void SwitchView::CheckMayAct() const {
+  HEDDLE_CHECK(!self_.policy().only_chooses(),
+               "a policy sends or holds a packet or sets a timer, but its only_chooses() is true; "
+               "if it is a plug-in's, the mistake is there");
+}
+
 void SwitchView::SendControl(const Packet& packet, PortIndex port) {
+  CheckMayAct();
   self_.SendOwn(packet, self_.control_class_, port);
 }
 
 void SwitchView::SendAsData(const Packet& packet, PortIndex port) {
+  CheckMayAct();
   self_.SendOwn(packet, self_.data_class_, port);
 }
 
 bool SwitchView::Hold(const Packet& packet, PortIndex in_port, PortIndex port) {
+  CheckMayAct();
   return !self_.queued_ || !self_.queued_->Keep(packet, in_port, port, self_.now_, *self_.window_);
 }
 
@@ -51,6 +60,9 @@ Bytes SwitchView::BufferOf(PortIndex port) const {
   return self_.map_ == nullptr ? Bytes{kUnlimited} : self_.map_->BufferOf(self_.id_, port);
 }
 
-void SwitchView::SetTimer(Time at, uint32_t id) { self_.timers_.Set(at, id); }
+void SwitchView::SetTimer(Time at, uint32_t id) {
+  CheckMayAct();
+  self_.timers_.Set(at, id);
+}
 
 }  // namespace heddle

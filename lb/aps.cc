@@ -39,6 +39,7 @@ class Aps final : public SwitchPolicy {
       : settings_(settings), period_(period), salt_(salt), rng_(rng), flows_(settings.table) {}
 
   Packets asked_about() const override { return Packets::kWithLastUplink; }
+  bool only_chooses() const override { return true; }
 
   // The order in which ports go to long flows is random, so that switches do not all begin with the
   // same spine.

@@ -39,6 +39,7 @@ class BurstBalancer final : public SwitchPolicy {
         buckets_(static_cast<size_t>(settings.buckets)) {}
 
   Packets asked_about() const override { return Packets::kWithLastUplink; }
+  bool only_chooses() const override { return true; }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {

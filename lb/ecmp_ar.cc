@@ -20,6 +20,8 @@ class EcmpAr final : public SwitchPolicy {
   EcmpAr(const PortBandSettings& settings, double move, uint64_t salt, Rng rng)
       : move_(move), salt_(salt), bands_(settings), rng_(rng) {}
 
+  bool only_chooses() const override { return true; }
+
   void Attach(SwitchView& view) override { bands_.Attach(view.ports()); }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,

@@ -46,6 +46,7 @@ class Flare final : public SwitchPolicy {
 
   Packets asked_about() const override { return Packets::kWithLastUplink; }
   bool wants_next_hops() const override { return shares_ == Shares::kCapacity; }
+  bool only_chooses() const override { return true; }
 
   void Attach(SwitchView& view) override {
     if (view.tier() == 0)

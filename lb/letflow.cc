@@ -20,6 +20,7 @@ class LetFlow final : public SwitchPolicy {
   LetFlow(const FlowletSettings& settings, Rng rng) : rng_(rng), flowlets_(settings) {}
 
   Packets asked_about() const override { return Packets::kWithLastUplink; }
+  bool only_chooses() const override { return true; }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {

@@ -25,6 +25,8 @@ class Lq final : public SwitchPolicy {
   Lq(const LqSettings& settings, uint64_t salt, Rng rng)
       : settings_(settings), salt_(salt), rng_(rng) {}
 
+  bool only_chooses() const override { return true; }
+
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
     if (packet.bytes < settings_.hash_below.count) {

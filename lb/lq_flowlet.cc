@@ -27,6 +27,7 @@ class LqFlowlet final : public SwitchPolicy {
       : move_(settings.move), bands_(settings.bands), rng_(rng), flowlets_(settings.flowlets) {}
 
   Packets asked_about() const override { return Packets::kWithLastUplink; }
+  bool only_chooses() const override { return true; }
   void Prefetch(const Packet& packet) const override { flowlets_.Prefetch(packet); }
 
   void Attach(SwitchView& view) override { bands_.Attach(view.ports()); }

@@ -16,6 +16,8 @@ class LqQuant final : public SwitchPolicy {
  public:
   LqQuant(const PortBandSettings& settings, Rng rng) : bands_(settings), rng_(rng) {}
 
+  bool only_chooses() const override { return true; }
+
   void Attach(SwitchView& view) override { bands_.Attach(view.ports()); }
   Decision OnPacket(SwitchView& view, const Packet& /*packet*/, PortIndex /*in_port*/,
                     const Candidates& candidates) override {

@@ -15,6 +15,8 @@ class TwoChoices final : public SwitchPolicy {
  public:
   TwoChoices(LoadMetric metric, Rng rng) : metric_(metric), rng_(rng) {}
 
+  bool only_chooses() const override { return true; }
+
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
     const uint32_t n = static_cast<uint32_t>(candidates.ports.size());

@@ -31,6 +31,7 @@ class Qdaps final : public SwitchPolicy {
       : need_(settings.need), rng_(rng), flows_(settings.table) {}
 
   Packets asked_about() const override { return Packets::kWithLastUplink; }
+  bool only_chooses() const override { return true; }
 
   void Attach(SwitchView& view) override { waits_.resize(view.ports()); }
 

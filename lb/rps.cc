@@ -43,6 +43,7 @@ class Rps final : public SwitchPolicy {
   bool wants_next_hops() const override {
     return settings_.selective_red || settings_.weights == Weights::kCapacity;
   }
+  bool only_chooses() const override { return !settings_.selective_red; }
   uint32_t unused_hooks() const override {
     return settings_.selective_red ? 0 : uint32_t{kEnqueue};
   }

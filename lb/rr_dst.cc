@@ -19,6 +19,8 @@ class RrDst final : public SwitchPolicy {
  public:
   RrDst(Bytes small, Rng rng) : small_(small), rng_(rng) {}
 
+  bool only_chooses() const override { return true; }
+
   void Attach(SwitchView& view) override {
     rounds_.resize(2 * view.leaves());
     uplinks_ = view.Uplinks().size();

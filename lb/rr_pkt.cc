@@ -18,6 +18,8 @@ class RrPkt final : public SwitchPolicy {
  public:
   RrPkt(int64_t reshuffle, Rng rng) : reshuffle_(reshuffle), rng_(rng) {}
 
+  bool only_chooses() const override { return true; }
+
   void Attach(SwitchView& view) override { uplinks_ = view.Uplinks().size(); }
 
   Decision OnPacket(SwitchView& /*view*/, const Packet& /*packet*/, PortIndex /*in_port*/,

@@ -29,6 +29,8 @@ class SwitchAr final : public SwitchPolicy {
   SwitchAr(const SwitchArSettings& settings, uint64_t salt, Rng rng)
       : smallest_(settings.smallest), salt_(salt), bands_(settings.bands), rng_(rng) {}
 
+  bool only_chooses() const override { return true; }
+
   void Attach(SwitchView& view) override { bands_.Attach(view.ports()); }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,

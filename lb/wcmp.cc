@@ -24,6 +24,7 @@ class Wcmp final : public SwitchPolicy {
   Wcmp(const WcmpSettings& settings, uint64_t salt) : settings_(settings), salt_(salt) {}
 
   bool wants_next_hops() const override { return true; }
+  bool only_chooses() const override { return true; }
 
   void Attach(SwitchView& view) override { groups_.resize(view.leaves()); }
 

@@ -46,6 +46,7 @@ class Drill final : public SwitchPolicy {
       : settings_(settings), salt_(salt), rng_(rng) {}
 
   bool wants_next_hops() const override { return settings_.components; }
+  bool only_chooses() const override { return true; }
   uint32_t unused_hooks() const override {
     return settings_.visible_after > Duration{0} ? 0 : uint32_t{kEnqueue};
   }

@@ -258,6 +258,52 @@ TEST(HooksDeathTest, APolicyThatLooksAtNextHopsMustSaySo) {
   EXPECT_EXIT(run(false), testing::ExitedWithCode(kExitBrokenInvariant), "wants_next_hops");
 }
 
+// A switch may send packets to its hosts ahead of the time that such a policy knows.
+TEST(HooksDeathTest, APolicyThatOnlyChoosesMustNotAct) {
+  enum class Act { kSend, kSendAsData, kHold, kTime };
+  struct Acting final : PlainSwitch {
+    Acting(bool only_chooses, Act act) : only_chooses_(only_chooses), act_(act) {}
+    bool only_chooses() const override { return only_chooses_; }
+    Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                      const Candidates& c) override {
+      Packet own;
+      own.kind = PacketKind::kControl;
+      own.bytes = kMinPacketBytes;
+      own.dst = packet.src;
+      const PortIndex port = c.ports.front();
+      if (act_ == Act::kSend) view.SendControl(own, in_port);
+      if (act_ == Act::kSendAsData) view.SendAsData(own, in_port);
+      if (act_ == Act::kTime) view.SetTimer(view.now() + 1_us, 0);
+      if (act_ == Act::kHold) {
+        EXPECT_TRUE(view.Hold(packet, in_port, port));
+        held_ = packet;
+        view.SetTimer(view.now() + 1_us, port);
+        return Decision::Hold();
+      }
+      return Decision::Forward(port);
+    }
+    void OnTimer(SwitchView& view, uint32_t id) override {
+      if (act_ == Act::kHold) view.Release(held_, 0, static_cast<PortIndex>(id));
+    }
+    const bool only_chooses_;
+    const Act act_;
+    Packet held_;
+  };
+  for (const Act act : {Act::kSend, Act::kSendAsData, Act::kHold, Act::kTime}) {
+    const auto run = [act](bool only_chooses) {
+      Lab lab(
+          {.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 1}"),
+           .switch_policy = [&](SwitchId) { return std::make_unique<Acting>(only_chooses, act); }});
+      lab.AddFlow(0, 1, 1'460);
+      lab.Run();
+      EXPECT_TRUE(lab.finished());
+    };
+    run(false);
+    EXPECT_EXIT(run(true), testing::ExitedWithCode(kExitBrokenInvariant),
+                "its only_chooses\\(\\) is true");
+  }
+}
+
 // --- Narrowed by settings ---
 
 class NarrowSwitch final : public PlainSwitch {

@@ -38,10 +38,13 @@ double MostVisits(const Engine& engine) {
 }
 
 TEST(NearFlowsTest, WithoutThemNoGroupRunsFinerWindows) {
-  Lab lab({.graph = ShortLinks(), .transport = "{kind: dctcp}"});
-  AddRing(lab, kPerLeaf, 1'000'000);
-  lab.Run();
-  EXPECT_LE(lab.network().engine().node_visits(), MostVisits(lab.network().engine()));
+  for (const std::string balancer :
+       {"{kind: ecmp}", "{kind: letflow, gap: 50us}", "{kind: drill}"}) {
+    Lab lab({.graph = ShortLinks(), .transport = "{kind: dctcp}", .balancer = balancer});
+    AddRing(lab, kPerLeaf, 1'000'000);
+    lab.Run();
+    EXPECT_LE(lab.network().engine().node_visits(), MostVisits(lab.network().engine())) << balancer;
+  }
 }
 
 TEST(NearFlowsTest, AfterTheLastOneItsHostsAreApartAgain) {
