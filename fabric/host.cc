@@ -3,6 +3,7 @@
 #include "fabric/host.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -161,6 +162,14 @@ bool Host::IsApart(Time start) const {
   const bool only_flows = !policy_ && paths_ == nullptr && application_ == nullptr &&
                           users_[static_cast<size_t>(Lane::kBackground)].endpoint == nullptr;
   return only_flows && near_halves_ == 0 && near_until_ < start;
+}
+
+// The link may end one packet in this time whose other bytes came before.
+std::optional<int64_t> Host::MostBytesIn(Duration time) const {
+  constexpr int64_t kLargest = std::numeric_limits<decltype(Packet::bytes)>::max();
+  int64_t bytes = 0;
+  for (const Nic& nic : nics_) bytes += nic.port.SentIn(time).count + kLargest;
+  return bytes;
 }
 
 // Receives packets that belong to no flow: datagrams and control packets.

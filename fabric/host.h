@@ -122,6 +122,7 @@ class Host final : public Node {
   Time Due() const override { return std::min({arrivals_.Next(), NextTimer(), NextService()}); }
   void OnLetter(const Letter& letter) override;
   bool IsApart(Time start) const override;
+  std::optional<int64_t> MostBytesIn(Duration time) const override;
   bool MayMove() const override { return false; }  // Its log belongs to its thread.
 
   // --- For the transport and the background ---

@@ -169,11 +169,23 @@ void QueuedPorts::CheckBooks() const {
 // buffer holds. Returns false if that is more than half of the safe bytes; then the ports have
 // become eager.
 bool QueuedPorts::FindSpace(int64_t bytes, Time now, const Window& window) {
-  CatchUpAll(now, window);
-  in_memory_ = BytesInMemory(now) + bytes;
+  HEDDLE_CHECK(now >= ahead_until_, "ports that have run ahead of others must become eager");
+  CountMemory(now, window);
+  in_memory_ += bytes;
   if (in_memory_ <= safe_bytes_ / 2) return true;
   BecomeEager(now);
   return false;
+}
+
+void QueuedPorts::CountMemory(Time now, const Window& window) {
+  CatchUpAll(now, window);
+  in_memory_ = BytesInMemory(now);
+}
+
+int64_t QueuedPorts::RoomAhead(int64_t wanted, Time now, const Window& window) {
+  if (!memory_) return kUnlimited;
+  if (in_memory_ + wanted > safe_bytes_) CountMemory(now, window);
+  return safe_bytes_ - in_memory_;
 }
 
 void QueuedPorts::BecomeEager(Time now) {

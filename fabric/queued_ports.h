@@ -180,6 +180,12 @@ class QueuedPorts {
   void CatchUpAll(Time time, const Window& window);
   Time NextLate() const { return next_late_; }
 
+  // Some ports may run ahead of the others if all ports together are sure to take at most so many
+  // bytes meanwhile. If that is less than `wanted`, counts first what the shared buffer holds.
+  int64_t RoomAhead(int64_t wanted, Time now, const Window& window);
+  // Some ports have run to `end`, ahead of the others.
+  void NoteAhead(Time end) { ahead_until_ = end; }
+
   // For ports that are watched: makes decisions in the order of time and port. FindFirst() finds
   // the first one and returns when it is due, ServeFirst() makes it.
   Time FindFirst();
@@ -270,6 +276,7 @@ class QueuedPorts {
   static constexpr int64_t kNonePasses = -1;
   static uint64_t BitOf(PortIndex port) { return uint64_t{1} << (port % 64); }
   bool FindSpace(int64_t bytes, Time now, const Window& window);
+  void CountMemory(Time now, const Window& window);
   void SetEager(bool eager);
   int64_t LargestWithRoom() const;
   void BecomeEager(Time now);
@@ -340,6 +347,7 @@ class QueuedPorts {
   std::vector<uint8_t> given_up_;     // By port: classes that the watchdog has given up.
   std::function<void(const Started&, Time)> shown_;
 
+  Time ahead_until_;          // Late: see NoteAhead().
   PortIndex first_late_ = 0;  // Late: the port found by FindFirst(), and when another one is due.
   Time second_late_ = kNever;
   const Queueing queueing_;

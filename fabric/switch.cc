@@ -108,7 +108,7 @@ inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived)
 
 // Returns true if no arrival and no timer is left at this instant.
 [[gnu::always_inline]] inline bool Switch::IsLast() const {
-  return !arrivals_.AnyUntil(now_) && timers_.Next() > now_;
+  return !arrivals_.AnyUntil(now_) && NextKept() > now_ && timers_.Next() > now_;
 }
 
 // Returns true if nothing else happens at this instant, as far as is known now, that comes before a
@@ -345,9 +345,20 @@ void Switch::RunOther() {
   return true;
 }
 
+// Sends a packet that RunInward() has taken.
+void Switch::SendInward(const Packet& packet, PortIndex in_port, const EcmpRoutes::Hop& hop,
+                        Time now) {
+  now_ = now;
+  ForwardLate(packet, in_port, hop);
+}
+
 void Switch::Run(const Window& window) {
   window_ = &window;
-  if (!kept_.empty()) return RunKept(window);
+  kept_.empty() ? RunRest(window) : RunKept(window);
+}
+
+// Run() without kept packets.
+void Switch::RunRest(const Window& window) {
   if (queued_ && queued_->eager()) return RunEager(window);
   if (queued_ && shows_in_order_) return RunWatched(window);
   if (!RunsAlone()) return RunAsking(window);

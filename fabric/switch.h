@@ -78,8 +78,8 @@ class Switch final : public Node {
   void PrefetchEnds() const override;
   void PrefetchParts(Time end) override;
   Time Due() const override {
-    const Time kept = kept_.empty() ? kNever : kept_.front().arrival;
-    const Time due = std::min({arrivals_.Next(), kept, timers_.Next(), transmissions_.Next()});
+    const Time due =
+        std::min({arrivals_.Next(), NextKept(), timers_.Next(), transmissions_.Next()});
     return queued_ ? std::min(due, queued_->Due()) : due;
   }
 
@@ -117,7 +117,11 @@ class Switch final : public Node {
   void RunAlone(const Window& window);
   void RunInside(const Window& window);
   bool MayRunInward(Time start);
+  int64_t RoomInward(const Window& window);
+  void SendInward(const Packet& packet, PortIndex in_port, const EcmpRoutes::Hop& hop, Time now);
+  Time NextKept() const { return kept_.empty() ? kNever : kept_.front().packet.arrival; }
   void RunKept(const Window& window);
+  void RunRest(const Window& window);
   template <bool kHasChoice>
   void RunEcmp(const Window& window);
   template <bool kHasChoice>
@@ -204,8 +208,9 @@ class Switch final : public Node {
   // The switch chooses all next hops itself, and no hook, telemetry or trimming needs the packets:
   // its policy is ECMP, or is not asked about any packet with the present routes.
   bool runs_alone_ = false;
-  bool only_chooses_ = false;  // FIFO ports, and a policy that only_chooses().
-  bool shows_in_order_;        // The policy has kTransmit, and its watches_by_port() is false.
+  // The policy only_chooses(), and no hook, telemetry or trimming needs the packets.
+  bool only_chooses_ = false;
+  bool shows_in_order_;    // The policy has kTransmit, and its watches_by_port() is false.
   bool may_pass_ = false;  // Queued ports without telemetry, and no hook needs packets in queues.
   uint8_t control_class_ = 0;
   uint8_t data_class_ = 0;
@@ -214,8 +219,13 @@ class Switch final : public Node {
   std::unique_ptr<QueuedPorts> queued_;
   SwitchView view_{*this};
   TransmitReplay transmissions_;
-  // Packets that RunInward() has taken for hosts that are not apart. Run() sends them.
-  Ring<Packet> kept_;
+  // Packets that RunInward() has taken for hosts that are not apart, and their in-ports. Run()
+  // sends them.
+  struct Kept {
+    Packet packet;
+    PortIndex in = 0;
+  };
+  Ring<Kept> kept_;
   std::vector<uint8_t> keeps_;  // By port: 1 if it leads to a host that is not apart.
 
   const SwitchId id_;

@@ -10,7 +10,8 @@ namespace heddle {
 // packet for a host that is apart is on its way from another host, or if kept packets could not be
 // sent in the order of in-ports.
 bool Switch::MayRunInward(Time start) {
-  if (queued_ || !(RunsAlone() || only_chooses_)) return false;
+  if (queued_ && queued_->eager()) return false;
+  if (!RunsAlone() && !only_chooses_) return false;
   keeps_.assign(ports_.size(), 0);
   size_t inner = 0;
   size_t end_of_inner = 0;
@@ -33,10 +34,28 @@ bool Switch::MayRunInward(Time start) {
   return may;
 }
 
+// How many bytes may arrive for hosts before `window.end`, so that queued ports stay late whatever
+// the hosts send.
+int64_t Switch::RoomInward(const Window& window) {
+  if (!queued_) return kUnlimited;
+  int64_t outward = 0;
+  bool is_known = true;
+  ForEachInnerPort([&](PortIndex port) {
+    const auto its = ports_[port].wire().consumer().MostBytesIn(window.end - window.inner);
+    is_known = is_known && its;
+    outward += its.value_or(0);
+  });
+  if (!is_known) return -1;
+  return queued_->RoomAhead(2 * outward, window.inner, window) - outward;
+}
+
 // In this window, no host of this switch sends to a host that is apart. So the port to such a host
 // gets packets only from outside, and these can be sent ahead of all others.
 Time Switch::RunInward(const Window& window) {
   if (!MayRunInward(window.inner)) return window.inner;
+  int64_t room = RoomInward(window);
+  if (room < 0) return window.inner;
+  window_ = &window;
   ForEachInnerPort([&](PortIndex port) { arrivals_.Hide(port); });
   Time end = window.end;
   EcmpRoutes::Choice choice{};
@@ -44,35 +63,47 @@ Time Switch::RunInward(const Window& window) {
       __attribute__((always_inline)) {
     choice = ecmp_routes_.Choose<false>(packet, 0);  // Packets with a choice leave the group.
     const bool is_inner = choice.count == 1 && IsInner(choice.port);
-    if (is_inner && packet.hops < kMaxHops) [[likely]]
+    const bool is_special = packet.kind == PacketKind::kPause || packet.hops >= kMaxHops;
+    room -= packet.bytes;
+    if (is_inner && !is_special && room >= 0) [[likely]]
       return true;
     end = now;
     return false;
   };
-  const auto take = [&](const Packet& packet, PortIndex, Time now) __attribute__((always_inline)) {
+  const auto take = [&](const Packet& packet, PortIndex in, Time now)
+      __attribute__((always_inline)) {
     if (keeps_[choice.port] != 0) {
-      kept_.push_back(packet);
+      kept_.push_back({packet, in});
+    } else if (queued_) {
+      SendInward(packet, in, choice.hop(), now);
     } else {
       SendBy({&ports_[choice.port], choice.path_part, choice.count}, packet, now, window);
     }
     return true;
   };
   arrivals_.TakeWhile(window.end, leads_inward, take);
-  ForEachInnerPort([&](PortIndex port) { arrivals_.Show(port); });
+  ForEachInnerPort([&](PortIndex port) {
+    arrivals_.Show(port);
+    if (queued_ && keeps_[port] == 0) queued_->CatchUp(port, end, window);
+  });
+  if (queued_) queued_->NoteAhead(end);
   return end;
 }
 
 // Run() if RunInward() has kept packets. Of packets that arrive at one instant, those from hosts go
 // first, then the kept ones, then others from outside, in the order of in-ports.
 void Switch::RunKept(const Window& window) {
-  while (!kept_.empty() && kept_.front().arrival < window.end) {
-    const Packet& packet = kept_.front();
-    const Time now = packet.arrival;
+  while (NextKept() < window.end) {
+    const Kept& kept = kept_.front();
+    const Time now = NextKept();
+    // At FIFO ports, all that precedes are arrivals from hosts.
+    if (queued_) RunRest({.end = now, .inner = window.inner, .outer = window.outer});
     RunInside({.end = now + 1_ps, .inner = window.inner, .outer = window.outer});
-    SendBy(Choose<false>(packet, 0), packet, now, window);
+    now_ = now;
+    RouteAndHandle(kept.packet, kept.in);
     kept_.pop_front();
   }
-  RunsAlone() ? RunAlone(window) : RunAsking(window);
+  RunRest(window);
 }
 
 // Handles what arrives before `window.end`, up to the first packet from outside the group.

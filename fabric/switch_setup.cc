@@ -70,13 +70,15 @@ void Switch::FindShortcuts() {
       SwitchPolicy::kTransmit | SwitchPolicy::kEnqueue | SwitchPolicy::kDropped;
   const bool sees = (hooks_ & kSees) != 0;
   plain_ = !queued_ && !sees;
-  only_chooses_ = plain_ && (hooks_ & SwitchPolicy::kEveryPacket) == 0 && policy_->only_chooses();
   may_pass_ = queued_ && !telemetry_ && (!sees || (!trims_ && policy_->enqueue_only_stamps()));
   const bool asks = std::ranges::any_of(candidates_, [&](const Candidates& candidates) {
     return SwitchPolicy::AsksAbout(hooks_, candidates);
   });
   const bool decides_alone = ecmp_salt_ || (!sees && !asks);
-  runs_alone_ = decides_alone && (plain_ || (may_pass_ && !trims_));
+  const bool is_simple = plain_ || (may_pass_ && !trims_);
+  runs_alone_ = decides_alone && is_simple;
+  only_chooses_ =
+      !sees && is_simple && (hooks_ & SwitchPolicy::kEveryPacket) == 0 && policy_->only_chooses();
 }
 
 // --- Between windows ---
@@ -117,7 +119,7 @@ size_t Switch::memory_bytes() const {
   size_t bytes = sizeof(*this) + policy_->StateBytes();
   for (const FifoPort& port : ports_) bytes += port.memory_bytes();
   if (queued_) bytes += queued_->memory_bytes();
-  bytes += kept_.capacity() * sizeof(Packet);
+  bytes += kept_.capacity() * sizeof(Kept);
   return bytes + routes_.sets_of_group.capacity() * sizeof(RoutingTable::GroupSets);
 }
 

@@ -8,8 +8,8 @@ namespace heddle {
 
 void SwitchView::CheckMayAct() const {
   HEDDLE_CHECK(!self_.policy().only_chooses(),
-               "a policy sends or holds a packet or sets a timer, but its only_chooses() is true; "
-               "if it is a plug-in's, the mistake is there");
+               "a policy sends or holds a packet, sets a timer or asks how full an input is, but "
+               "its only_chooses() is true; if it is a plug-in's, the mistake is there");
 }
 
 void SwitchView::SendControl(const Packet& packet, PortIndex port) {
@@ -44,6 +44,7 @@ void SwitchView::RefuseNextHops() {
 std::optional<InputFill> SwitchView::FillOf(PortIndex input, uint8_t priority) const {
   const SharedMemory* const memory = self_.queued_ ? self_.queued_->memory() : nullptr;
   if (memory == nullptr || !memory->IsLossless(priority)) return std::nullopt;
+  CheckMayAct();
   self_.queued_->AlwaysCount(self_.now_, self_.window_);
   return InputFill{Bytes{memory->held(input, priority)}, Bytes{memory->pause_above(input)}};
 }

@@ -89,43 +89,86 @@ TEST(NearFlowsTest, AHostWithDatagramsOrAPolicyIsNeverApart) {
   }
 }
 
+// What a fabric is made of, and the ports at which leaves may send ahead.
+struct Setup {
+  std::string balancer;
+  std::string transport;
+  std::string port;
+  Ports ports;
+};
+
+struct Outcome {
+  std::vector<FlowRecord> records;
+  int64_t visits;
+};
+
 // Flows of a few packets come and go, half of them inside a leaf, in a ring of leaves that also
-// carry transit traffic. Queues are short, so packets are lost. At eager ports, no host is
-// apart.
+// carry transit traffic.
+Outcome RunInRing(const Setup& setup, Ports ports, uint64_t seed) {
+  Lab lab({.graph = GraphFrom(
+               "{kind: custom, hosts: 12, switches: [{name: s0}, {name: s1}, {name: s2}, {name: "
+               "s3}], links: [{a: host0, b: s0}, {a: host1, b: s0}, {a: host2, b: s0}, {a: "
+               "host3, b: s1}, {a: host4, b: s1}, {a: host5, b: s1}, {a: host6, b: s2}, {a: "
+               "host7, b: s2}, {a: host8, b: s2}, {a: host9, b: s3}, {a: host10, b: s3}, {a: "
+               "host11, b: s3}, {a: s0, b: s1, delay: 1us}, {a: s1, b: s2, delay: 1us}, {a: s2, "
+               "b: s3, delay: 3us}, {a: s3, b: s0, delay: 1us}], link: {rate: 10Gbps, delay: "
+               "25ns}}"),
+           .transport = setup.transport,
+           .balancer = setup.balancer,
+           .port = setup.port,
+           .ports = ports});
+  Rng rng = Rng::Stream(seed, "near flows", 0);
+  Time start;
+  for (int i = 0; i < 150; ++i) {
+    const HostId src = static_cast<HostId>(rng.Below(12));
+    const HostId first = static_cast<HostId>(rng.Below(2) == 0 ? src / 3 * 3 : rng.Below(4) * 3);
+    const HostId dst = static_cast<HostId>(first + rng.Below(3));
+    if (dst != src) lab.AddFlow(src, dst, 1 + rng.Below(30'000), start);
+    start += Duration{1'000} * rng.Below(40'000);
+  }
+  lab.Run();
+  return {lab.records(), lab.network().engine().node_visits()};
+}
+
+void ExpectTheSameAsAtEagerPorts(const Setup& setup, uint64_t seed) {
+  SCOPED_TRACE(setup.balancer + ", " + setup.port + ", seed " + std::to_string(seed));
+  const Outcome outcome = RunInRing(setup, setup.ports, seed);
+  const Outcome expected = RunInRing(setup, Ports::kEager, seed);
+  EXPECT_LT(outcome.visits, expected.visits);
+  ASSERT_EQ(outcome.records.size(), expected.records.size());
+  for (size_t i = 0; i < expected.records.size(); ++i) {
+    EXPECT_EQ(outcome.records[i].sender.done, expected.records[i].sender.done) << "flow " << i;
+    EXPECT_EQ(outcome.records[i].sender.packets_sent, expected.records[i].sender.packets_sent);
+  }
+}
+
+const std::string kDctcp = "{kind: dctcp, min_rto: 200us}";
+const std::string kShortQueues = "{buffer: 12pkts, ecn_above: 5pkts}";  // Packets are lost.
+
+// At eager ports, no host is apart.
 TEST(NearFlowsTest, AreTheSameAsAtEagerPorts) {
-  const auto run = [](uint64_t seed, Ports ports) {
-    Lab lab({.graph = GraphFrom(
-                 "{kind: custom, hosts: 12, switches: [{name: s0}, {name: s1}, {name: s2}, {name: "
-                 "s3}], links: [{a: host0, b: s0}, {a: host1, b: s0}, {a: host2, b: s0}, {a: "
-                 "host3, b: s1}, {a: host4, b: s1}, {a: host5, b: s1}, {a: host6, b: s2}, {a: "
-                 "host7, b: s2}, {a: host8, b: s2}, {a: host9, b: s3}, {a: host10, b: s3}, {a: "
-                 "host11, b: s3}, {a: s0, b: s1, delay: 1us}, {a: s1, b: s2, delay: 1us}, {a: s2, "
-                 "b: s3, delay: 3us}, {a: s3, b: s0, delay: 1us}], link: {rate: 10Gbps, delay: "
-                 "25ns}}"),
-             .transport = "{kind: dctcp, min_rto: 200us}",
-             .port = "{buffer: 12pkts, ecn_above: 5pkts}",
-             .ports = ports});
-    Rng rng = Rng::Stream(seed, "near flows", 0);
-    Time start;
-    for (int i = 0; i < 150; ++i) {
-      const HostId src = static_cast<HostId>(rng.Below(12));
-      const HostId first = static_cast<HostId>(rng.Below(2) == 0 ? src / 3 * 3 : rng.Below(4) * 3);
-      const HostId dst = static_cast<HostId>(first + rng.Below(3));
-      if (dst != src) lab.AddFlow(src, dst, 1 + rng.Below(30'000), start);
-      start += Duration{1'000} * rng.Below(40'000);
-    }
-    lab.Run();
-    return std::pair(lab.records(), lab.network().engine().node_visits());
-  };
   for (uint64_t seed = 1; seed <= 10; ++seed) {
-    const auto [records, visits] = run(seed, Ports::kCheapest);
-    const auto [expected, eager_visits] = run(seed, Ports::kEager);
-    EXPECT_LT(visits, eager_visits);
-    ASSERT_EQ(records.size(), expected.size());
-    for (size_t i = 0; i < records.size(); ++i) {
-      EXPECT_EQ(records[i].sender.done, expected[i].sender.done)
-          << "seed " << seed << " flow " << i;
-      EXPECT_EQ(records[i].sender.packets_sent, expected[i].sender.packets_sent);
+    for (const Ports ports : {Ports::kCheapest, Ports::kQueued}) {
+      ExpectTheSameAsAtEagerPorts({"{kind: ecmp}", kDctcp, kShortQueues, ports}, seed);
+    }
+  }
+  for (const std::string balancer : {"{kind: letflow, gap: 20us}", "{kind: drill}", "{kind: lq}"}) {
+    for (const Ports ports : {Ports::kCheapest, Ports::kQueued}) {
+      ExpectTheSameAsAtEagerPorts({balancer, kDctcp, kShortQueues, ports}, 1);
+    }
+  }
+}
+
+// With a shared buffer and PFC, a leaf sends ahead only as many bytes as the buffer has room for,
+// whatever the hosts send. With less than 500 KB, it may send a few packets or none.
+TEST(NearFlowsTest, AreTheSameInASharedBuffer) {
+  uint64_t seed = 0;
+  for (const int size_kb : {2'000, 700, 500, 480, 460, 450, 440, 430, 420}) {
+    for (const std::string balancer : {"{kind: ecmp}", "{kind: lq}"}) {
+      const std::string port =
+          "{pfc: {classes: [3]}, memory: {model: dt, size: " + std::to_string(size_kb) + "KB}}";
+      ExpectTheSameAsAtEagerPorts({balancer, "{kind: rocev2, rto: 200us}", port, Ports::kCheapest},
+                                  ++seed);
     }
   }
 }
