@@ -57,8 +57,8 @@ class Node {
   // `start`. Returns true if, from `start` to the end of this window, the node sends no packet
   // whose destination is another node around the hub, and none of those sends a packet to it.
   virtual bool IsApart(Time /*start*/) const { return false; }
-  // Called on the nodes around a hub. Returns a number of bytes that the hub does not get more of
-  // from this node in such a time; nothing if that is not known.
+  // Called on the nodes around a hub. Returns an upper bound of the bytes that the hub receives from
+  // this node in any such time; nothing if none is known.
   virtual std::optional<int64_t> MostBytesIn(Duration /*time*/) const { return std::nullopt; }
   // Called on a hub that has run to `window.inner`. Takes the packets that arrive from outside the
   // group before `window.end`, up to the first one that it cannot send to a node around it. Sends

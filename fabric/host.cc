@@ -156,12 +156,10 @@ bool Host::IsDamaged(const Packet& packet) {
   return true;
 }
 
-// Only the peers of flows are counted. A host with a policy, datagrams or messages may send packets
-// to others of its leaf, and if any host has a policy, all hosts may receive some.
+// The peers of messages and of policies are not counted: they may be at this leaf.
 bool Host::IsApart(Time start) const {
-  const bool only_flows = !policy_ && paths_ == nullptr && application_ == nullptr &&
-                          users_[static_cast<size_t>(Lane::kBackground)].endpoint == nullptr;
-  return only_flows && near_halves_ == 0 && near_until_ < start;
+  const bool knows_peers = !policies_send_ && application_ == nullptr;
+  return knows_peers && near_halves_ == 0 && near_until_ < start;
 }
 
 // The link may end one packet in this time whose other bytes came before.
@@ -368,6 +366,9 @@ void Host::SendDeferred() {
 }
 
 void Host::SendForPolicy(const Packet& packet, uint8_t priority) {
+  HEDDLE_CHECK(policy_->sends_packets(),
+               "a host's policy sends a packet, but its sends_packets() is false; if it is a "
+               "plug-in's, the mistake is there");
   if (building_ != nullptr) {
     deferred_.push_back(packet);
     deferred_.back().priority = priority;

@@ -77,6 +77,8 @@ class Host final : public Node {
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
   // Null if no host has a policy of the load balancer.
   void SetPaths(const PathTable* paths) { paths_ = paths; }
+  // Whether the policy of any host sends packets of its own.
+  void SetPoliciesSend(bool send) { policies_send_ = send; }
   void SetLeaves(const LeafMap& leaves) { leaves_ = leaves; }
   void SetLog(FlowLog* log) { log_ = log; }
   void Attach();
@@ -188,6 +190,8 @@ class Host final : public Node {
     timers_.Set(at, (of == Lane::kTransport ? kTransportTimer : kBackgroundTimer) | key);
   }
 
+  // There will be a sender to `peer` here, or a receiver from it: of a flow, or of datagrams.
+  void NoteOpened(HostId peer) { near_halves_ += IsNear(peer) ? 1 : 0; }
   // The transport has released its sender or receiver of a flow. The other end, at `peer`, sends
   // nothing after `last`.
   void NoteReleased(FlowId flow, HostId peer, Time last) {
@@ -323,8 +327,6 @@ class Host final : public Node {
 
   // Returns true if `peer` is attached to the leaf of this host.
   bool IsNear(HostId peer) const { return leaves_.of_host[peer] == leaves_.of_host[id_]; }
-  // The transport will open a sender to `peer`, or a receiver from it.
-  void NoteOpened(HostId peer) { near_halves_ += IsNear(peer) ? 1 : 0; }
 
   User& user(Lane of) { return users_[static_cast<size_t>(of)]; }
   PortIndex IndexOf(const Nic& nic) const { return static_cast<PortIndex>(&nic - nics_.begin()); }
@@ -397,11 +399,12 @@ class Host final : public Node {
   HostView view_{*this};
   std::unique_ptr<Application> application_;
   FlowId messages_end_ = 0;
-  // The number of senders and receivers here whose flow has its other end at this leaf, counted
-  // from before the flow's start. Messages do not count. Neither end of a flow that has been
+  // The number of senders and receivers here whose other end is at this leaf, counted from before
+  // the flow's start. Messages do not count. Neither end of a flow that has been
   // released here sends anything after `near_until_`.
   int64_t near_halves_ = 0;
   Time near_until_{-kNever.ps};
+  bool policies_send_ = false;    // See SetPoliciesSend().
   std::optional<FlowId> handed_;  // The message whose last packet is being built.
 
   const HostId id_;

@@ -134,6 +134,11 @@ class HostPolicy {
   // not call them.
   virtual uint32_t unused_hooks() const { return 0; }
 
+  // Returns false if the policy never sends a packet of its own, by SendControl() or SendProbe().
+  // If that holds for the policies of all hosts, they do not keep a host on a short link from
+  // running ahead of its leaf (Node::IsApart).
+  virtual bool sends_packets() const { return true; }
+
   virtual void Attach(HostView& /*view*/) {}
 
   virtual void OnFlowStart(HostView& /*view*/, HostFlow& /*flow*/) {}

@@ -65,6 +65,7 @@ class CloveHost final : public HostPolicy {
   CloveHost(const CloveRules& rules, Rng rng) : rules_(rules), rng_(rng) {}
 
   uint32_t unused_hooks() const override { return rules_.mask_ecn ? 0 : uint32_t{kEcho}; }
+  bool sends_packets() const override { return false; }
 
   void OnFlowStart(HostView& view, HostFlow& flow) override {
     FlowState& state = flow.State<FlowState>();

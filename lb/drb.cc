@@ -24,6 +24,8 @@ class DrbHost final : public HostPolicy {
  public:
   DrbHost(PathWeights weights, Rng rng) : rng_(rng), orders_(weights) {}
 
+  bool sends_packets() const override { return false; }
+
   void OnFlowStart(HostView& view, HostFlow& flow) override {
     flow.State<Pair*>() = &PairWith(view, flow.dst);
   }

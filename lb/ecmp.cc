@@ -54,6 +54,7 @@ class Ecmp final : public SwitchPolicy {
     return Decision::Forward(candidates.ports[Map(hash, candidates.ports.size())]);
   }
 
+  bool only_chooses() const override { return true; }
   std::optional<uint64_t> ecmp_salt() const override {
     const bool is_plain = settings_.hash != Hash::kCrcInit &&
                           settings_.mapping == Mapping::kRange && !settings_.resilient;

@@ -16,6 +16,8 @@ namespace {
 
 class EtherealHost final : public HostPolicy {
  public:
+  bool sends_packets() const override { return false; }
+
   void OnFlowStart(HostView& view, HostFlow& flow) override {
     FlowState& state = flow.State<FlowState>();
     const bool is_planned = flow.lane != kNoLane;

@@ -29,6 +29,8 @@ class FlowBenderHost final : public HostPolicy {
  public:
   FlowBenderHost(const FlowBenderSettings& settings, Rng rng) : settings_(settings), rng_(rng) {}
 
+  bool sends_packets() const override { return false; }
+
   void OnFlowStart(HostView& /*view*/, HostFlow& flow) override {
     flow.State<FlowState>() = FlowState();
   }

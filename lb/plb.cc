@@ -36,6 +36,8 @@ class PlbHost final : public HostPolicy {
  public:
   PlbHost(const PlbSettings& settings, Rng rng) : settings_(settings), rng_(rng) {}
 
+  bool sends_packets() const override { return false; }
+
   void OnFlowStart(HostView& /*view*/, HostFlow& flow) override {
     flow.State<FlowState>() = FlowState();
   }

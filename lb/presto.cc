@@ -24,6 +24,8 @@ class PrestoHost final : public HostPolicy {
   PrestoHost(const PrestoSettings& settings, Rng rng)
       : settings_(settings), rng_(rng), orders_(settings.weights) {}
 
+  bool sends_packets() const override { return false; }
+
   void OnFlowStart(HostView& view, HostFlow& flow) override {
     State& state = flow.State<State>();
     Route(view, flow, state);

@@ -74,6 +74,8 @@ class RepsHost final : public HostPolicy {
   RepsHost(const RepsRules& rules, Rng rng)
       : rules_(rules), size_(static_cast<uint8_t>(rules.buffer)), rng_(rng) {}
 
+  bool sends_packets() const override { return false; }
+
   void OnFlowStart(HostView& /*view*/, HostFlow& flow) override {
     RepsFlow& state = flow.State<RepsFlow>();
     state = RepsFlow();

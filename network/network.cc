@@ -78,6 +78,8 @@ Network::Network(const NetworkPlan& plan)
   MakeNodes();
   const auto chooses = [](const HostPolicy* policy) { return policy != nullptr; };
   if (std::ranges::any_of(host_policies_, chooses)) paths_ = routing_.MakePathTable();
+  const auto sends = [](const HostPolicy* policy) { return policy && policy->sends_packets(); };
+  const bool policies_send = std::ranges::any_of(host_policies_, sends);
   const auto weighs = [](const auto& s) { return s->WantsNextHops(); };
   weighs_ = paths_ != nullptr || std::ranges::any_of(switches_, weighs);
   MakeLinks();
@@ -110,6 +112,7 @@ Network::Network(const NetworkPlan& plan)
     host->SetPauseResponse(plan.port->pfc.response, plan.port->pfc.quanta_or_none());
     host->SetHosts(host_nodes_);
     host->SetPaths(paths_.get());
+    host->SetPoliciesSend(policies_send);
     host->SetLeaves({leaf_of_host_, routing_.leaves()});
     if (host->nics() > 1) host->SetFirstHops(routing_.FirstHopsOf(host->id()), Time{});
     host->Attach();
@@ -208,6 +211,8 @@ void Network::MakeBackground() {
     hosts_[source.src]->SetBackground(&sender, source.priority);
     sender.Send(source);
     UdpOf(source.dst).Expect(source);
+    hosts_[source.src]->NoteOpened(source.dst);
+    hosts_[source.dst]->NoteOpened(source.src);
   }
 }
 

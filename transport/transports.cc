@@ -83,6 +83,19 @@ int64_t LargestFlow(const PacketSizes& sizes) {
   return sizes.mss * (std::numeric_limits<uint32_t>::max() - 1);
 }
 
+// What TCP and the subflows of MPTCP have in common.
+WireFormat WireFormatOf(WireFormat::Protocol protocol, const TcpSettings& settings,
+                        const PacketSizes& sizes) {
+  return {.protocol = protocol,
+          .sizes = sizes,
+          .timestamps = settings.timestamps,
+          .sack = settings.recovery == TcpSettings::Recovery::kSack};
+}
+TransportModel::Classes ClassesOf(const TcpSettings& settings) {
+  return {static_cast<uint8_t>(settings.priority),
+          static_cast<uint8_t>(settings.control_priority.value_or(settings.priority))};
+}
+
 // TCP with any congestion control. Without `cc` the control is Reno, and its settings stand among
 // TCP's.
 class TcpModel : public WithResequencing {
@@ -102,16 +115,10 @@ class TcpModel : public WithResequencing {
   }
   PacketSizes sizes() const override { return SizesOf(settings_, *framing_.settings); }
   WireFormat wire_format() const override {
-    return {.protocol = WireFormat::Protocol::kTcp,
-            .sizes = sizes(),
-            .timestamps = settings_.timestamps,
-            .sack = settings_.recovery == TcpSettings::Recovery::kSack};
+    return WireFormatOf(WireFormat::Protocol::kTcp, settings_, sizes());
   }
   int64_t max_flow_size() const override { return LargestFlow(sizes()); }
-  Classes classes() const override {
-    return {static_cast<uint8_t>(settings_.priority),
-            static_cast<uint8_t>(settings_.control_priority.value_or(settings_.priority))};
-  }
+  Classes classes() const override { return ClassesOf(settings_); }
   bool echoes_marks() const override { return ecn() != TcpSettings::Ecn::kOff; }
   std::string congestion_control() const override {
     return chosen_.settings ? chosen_.kind : usual_.kind;
@@ -186,16 +193,10 @@ class MptcpModel : public TransportModel {
   }
   PacketSizes sizes() const override { return MptcpSizesOf(tcp_, *framing_.settings); }
   WireFormat wire_format() const override {
-    return {.protocol = WireFormat::Protocol::kMptcp,
-            .sizes = sizes(),
-            .timestamps = tcp_.timestamps,
-            .sack = tcp_.recovery == TcpSettings::Recovery::kSack};
+    return WireFormatOf(WireFormat::Protocol::kMptcp, tcp_, sizes());
   }
   int64_t max_flow_size() const override { return LargestFlow(sizes()); }
-  Classes classes() const override {
-    return {static_cast<uint8_t>(tcp_.priority),
-            static_cast<uint8_t>(tcp_.control_priority.value_or(tcp_.priority))};
-  }
+  Classes classes() const override { return ClassesOf(tcp_); }
   bool echoes_marks() const override { return ecn() != TcpSettings::Ecn::kOff; }
   const std::string& resequencing() const override { return resequencing_.kind; }
   std::string RemedyForReordering() const override {

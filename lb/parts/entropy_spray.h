@@ -108,6 +108,8 @@ class EntropyHost final : public HostPolicy {
   EntropyHost(const State& blank, uint32_t paths, Rng rng)
       : blank_(blank), paths_(paths), rng_(rng) {}
 
+  bool sends_packets() const override { return false; }
+
   void OnFlowStart(HostView& /*view*/, HostFlow& flow) override {
     if (free_.empty()) {
       free_.push_back(static_cast<uint32_t>(states_.size()));

@@ -41,6 +41,8 @@ class FollowPath final : public SwitchPolicy {
  public:
   explicit FollowPath(uint64_t salt) : salt_(salt) {}
 
+  bool only_chooses() const override { return true; }
+
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
     return Decision::Forward(PathOrHash(view, packet, candidates, salt_));

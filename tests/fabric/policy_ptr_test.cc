@@ -304,6 +304,40 @@ TEST(HooksDeathTest, APolicyThatOnlyChoosesMustNotAct) {
   }
 }
 
+// Where no host's policy sends packets, hosts may run ahead of their leaf.
+TEST(HooksDeathTest, AHostsPolicyThatSendsMustSaySo) {
+  struct Probing final : HostPolicy {
+    Probing(bool sends, bool is_probe) : sends_(sends), is_probe_(is_probe) {}
+    bool sends_packets() const override { return sends_; }
+    void OnFlowStart(HostView& view, HostFlow& flow) override {
+      Packet own;
+      own.kind = PacketKind::kControl;
+      own.bytes = kMinPacketBytes;
+      own.dst = flow.dst;
+      if (is_probe_) {
+        view.SendProbe(own);
+      } else {
+        view.SendControl(own);
+      }
+    }
+    size_t StateBytes() const override { return 0; }
+    const bool sends_;
+    const bool is_probe_;
+  };
+  for (const bool is_probe : {false, true}) {
+    const auto run = [is_probe](bool sends) {
+      Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 1}"),
+               .host_policy = [&](HostId) { return std::make_unique<Probing>(sends, is_probe); }});
+      lab.AddFlow(0, 1, 1'460);
+      lab.Run();
+      EXPECT_TRUE(lab.finished());
+    };
+    run(true);
+    EXPECT_EXIT(run(false), testing::ExitedWithCode(kExitBrokenInvariant),
+                "its sends_packets\\(\\) is false");
+  }
+}
+
 // --- Narrowed by settings ---
 
 class NarrowSwitch final : public PlainSwitch {

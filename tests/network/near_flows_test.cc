@@ -39,7 +39,7 @@ double MostVisits(const Engine& engine) {
 
 TEST(NearFlowsTest, WithoutThemNoGroupRunsFinerWindows) {
   for (const std::string balancer :
-       {"{kind: ecmp}", "{kind: letflow, gap: 50us}", "{kind: drill}"}) {
+       {"{kind: ecmp}", "{kind: letflow, gap: 50us}", "{kind: drill}", "{kind: presto}"}) {
     Lab lab({.graph = ShortLinks(), .transport = "{kind: dctcp}", .balancer = balancer});
     AddRing(lab, kPerLeaf, 1'000'000);
     lab.Run();
@@ -76,16 +76,21 @@ TEST(NearFlowsTest, AfterTheLastOneItsHostsAreApartAgain) {
   }
 }
 
-// Datagrams and the packets of policies are not counted.
-TEST(NearFlowsTest, AHostWithDatagramsOrAPolicyIsNeverApart) {
-  Lab with_policy(
+// Datagrams go on as long as the run. The peers of policies are not counted; those of Hermes send
+// probes.
+TEST(NearFlowsTest, AHostWithNearDatagramsOrProbesIsNeverApart) {
+  Lab probes({.graph = ShortLinks(), .transport = "{kind: dctcp}", .balancer = "{kind: hermes}"});
+  Lab no_probes(
       {.graph = ShortLinks(), .transport = "{kind: dctcp}", .balancer = "{kind: presto}"});
   Lab datagrams({.graph = ShortLinks(),
                  .transport = "{kind: dctcp}",
-                 .background = {Datagrams(0, 2, 4, 1_Gbps)}});
+                 .background = {Datagrams(0, 2, 3, 1_Gbps), Datagrams(1, 6, 4, 1_Gbps),
+                                Datagrams(2, 9, 13, 1_Gbps)}});
   for (HostId h = 0; h < kHosts; ++h) {
-    EXPECT_FALSE(with_policy.network().host(h).IsApart(Time{}));
-    EXPECT_EQ(datagrams.network().host(h).IsApart(Time{}), h != 2 && h != 4) << h;
+    EXPECT_FALSE(probes.network().host(h).IsApart(Time{}));
+    EXPECT_TRUE(no_probes.network().host(h).IsApart(Time{}));
+    EXPECT_EQ(datagrams.network().host(h).IsApart(Time{}), h != 2 && h != 3 && h != 4 && h != 6)
+        << h;
   }
 }
 
@@ -102,8 +107,8 @@ struct Outcome {
   int64_t visits;
 };
 
-// Flows of a few packets come and go, half of them inside a leaf, in a ring of leaves that also
-// carry transit traffic.
+// Flows of a few packets come and go, half of them inside a leaf, and datagrams go from one leaf to
+// another, in a ring of leaves that also carry transit traffic.
 Outcome RunInRing(const Setup& setup, Ports ports, uint64_t seed) {
   Lab lab({.graph = GraphFrom(
                "{kind: custom, hosts: 12, switches: [{name: s0}, {name: s1}, {name: s2}, {name: "
@@ -116,6 +121,7 @@ Outcome RunInRing(const Setup& setup, Ports ports, uint64_t seed) {
            .transport = setup.transport,
            .balancer = setup.balancer,
            .port = setup.port,
+           .background = {Datagrams(0, 1, 7, 1_Gbps, Time{} + 3_ms)},
            .ports = ports});
   Rng rng = Rng::Stream(seed, "near flows", 0);
   Time start;
