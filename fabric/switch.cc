@@ -349,6 +349,7 @@ void Switch::RunOther() {
 void Switch::SendInward(const Packet& packet, PortIndex in_port, const EcmpRoutes::Hop& hop,
                         Time now) {
   now_ = now;
+  if (trims_) return ForwardToQueue(packet, in_port, hop.port, /*arrived=*/true);
   ForwardLate(packet, in_port, hop);
 }
 

@@ -208,7 +208,7 @@ class Switch final : public Node {
   // The switch chooses all next hops itself, and no hook, telemetry or trimming needs the packets:
   // its policy is ECMP, or is not asked about any packet with the present routes.
   bool runs_alone_ = false;
-  // The policy only_chooses(), and no hook, telemetry or trimming needs the packets.
+  // The policy only_chooses(), no hook or telemetry needs the packets, and no cut packet goes back.
   bool only_chooses_ = false;
   bool shows_in_order_;    // The policy has kTransmit, and its watches_by_port() is false.
   bool may_pass_ = false;  // Queued ports without telemetry, and no hook needs packets in queues.

@@ -75,10 +75,11 @@ void Switch::FindShortcuts() {
     return SwitchPolicy::AsksAbout(hooks_, candidates);
   });
   const bool decides_alone = ecmp_salt_ || (!sees && !asks);
-  const bool is_simple = plain_ || (may_pass_ && !trims_);
-  runs_alone_ = decides_alone && is_simple;
-  only_chooses_ =
-      !sees && is_simple && (hooks_ & SwitchPolicy::kEveryPacket) == 0 && policy_->only_chooses();
+  runs_alone_ = decides_alone && (plain_ || (may_pass_ && !trims_));
+  const bool returns =
+      trims_ && queued_->trimming().settings().overflow == TrimSettings::Overflow::kBack;
+  only_chooses_ = !sees && (plain_ || may_pass_) && !returns &&
+                  (hooks_ & SwitchPolicy::kEveryPacket) == 0 && policy_->only_chooses();
 }
 
 // --- Between windows ---

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -104,6 +105,7 @@ struct Setup {
 
 struct Outcome {
   std::vector<FlowRecord> records;
+  PacketCounts packets;
   int64_t visits;
 };
 
@@ -133,19 +135,24 @@ Outcome RunInRing(const Setup& setup, Ports ports, uint64_t seed) {
     start += Duration{1'000} * rng.Below(40'000);
   }
   lab.Run();
-  return {lab.records(), lab.network().engine().node_visits()};
+  return {lab.records(), lab.Packets(), lab.network().engine().node_visits()};
 }
 
-void ExpectTheSameAsAtEagerPorts(const Setup& setup, uint64_t seed) {
+// Returns how many packets were cut.
+int64_t ExpectTheSameAsAtEagerPorts(const Setup& setup, uint64_t seed) {
   SCOPED_TRACE(setup.balancer + ", " + setup.port + ", seed " + std::to_string(seed));
   const Outcome outcome = RunInRing(setup, setup.ports, seed);
   const Outcome expected = RunInRing(setup, Ports::kEager, seed);
   EXPECT_LT(outcome.visits, expected.visits);
-  ASSERT_EQ(outcome.records.size(), expected.records.size());
-  for (size_t i = 0; i < expected.records.size(); ++i) {
+  EXPECT_TRUE(std::ranges::equal(outcome.packets.dropped, expected.packets.dropped));
+  EXPECT_EQ(outcome.packets.marked, expected.packets.marked);
+  EXPECT_EQ(outcome.packets.trimmed, expected.packets.trimmed);
+  EXPECT_EQ(outcome.records.size(), expected.records.size());
+  for (size_t i = 0; i < std::min(outcome.records.size(), expected.records.size()); ++i) {
     EXPECT_EQ(outcome.records[i].sender.done, expected.records[i].sender.done) << "flow " << i;
     EXPECT_EQ(outcome.records[i].sender.packets_sent, expected.records[i].sender.packets_sent);
   }
+  return outcome.packets.trimmed;
 }
 
 const std::string kDctcp = "{kind: dctcp, min_rto: 200us}";
@@ -161,6 +168,21 @@ TEST(NearFlowsTest, AreTheSameAsAtEagerPorts) {
   for (const std::string balancer : {"{kind: letflow, gap: 20us}", "{kind: drill}", "{kind: lq}"}) {
     for (const Ports ports : {Ports::kCheapest, Ports::kQueued}) {
       ExpectTheSameAsAtEagerPorts({balancer, kDctcp, kShortQueues, ports}, 1);
+    }
+  }
+}
+
+// The header of a trimmed packet follows the packet's way, or goes back to the sender (NDP).
+TEST(NearFlowsTest, AreTheSameWherePacketsAreTrimmed) {
+  const std::string cuts = "{trim: {when: port, threshold: 10KB}}";
+  const std::string returns =
+      "{trim: {when: port, threshold: 10KB, header_limit: 1KB, overflow: back}}";
+  const std::string uet = "{kind: uet, rto: 500us}";
+  const std::string ndp = "{kind: uet, preset: ndp, rto: 500us}";
+  for (const std::string balancer : {"{kind: ecmp}", "{kind: letflow, gap: 20us}", "{kind: plb}"}) {
+    for (uint64_t seed = 1; seed <= 2; ++seed) {
+      EXPECT_GT(ExpectTheSameAsAtEagerPorts({balancer, uet, cuts, Ports::kCheapest}, seed), 0);
+      EXPECT_GT(ExpectTheSameAsAtEagerPorts({balancer, ndp, returns, Ports::kCheapest}, seed), 0);
     }
   }
 }
