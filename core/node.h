@@ -57,11 +57,11 @@ class Node {
   // `start`. Returns true if, from `start` to the end of this window, the node sends no packet
   // whose destination is another node around the hub, and none of those sends a packet to it.
   virtual bool IsApart(Time /*start*/) const { return false; }
-  // Called on the nodes around a hub. Returns an upper bound of the bytes that the hub receives from
-  // this node in any such time; nothing if none is known.
+  // Called on the nodes around a hub. Returns the most bytes that the hub can receive from this
+  // node in any interval of length `time`; nothing if no bound is known.
   virtual std::optional<int64_t> MostBytesIn(Duration /*time*/) const { return std::nullopt; }
   // Called on a hub that has run to `window.inner`. Takes the packets that arrive from outside the
-  // group before `window.end`, up to the first one that it cannot send to a node around it. Sends
+  // group before `window.end`, up to the first one that it cannot or may not send ahead. Sends
   // those for nodes that are apart, and keeps the others until the next calls of Run(). Returns the
   // time up to which it has taken packets. A hub that cannot do so returns `window.inner`: for
   // example, if a packet for a node that is apart is on its way to the hub from inside.

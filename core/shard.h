@@ -34,10 +34,11 @@ namespace heddle {
 // If one node of the group, the leaf, is an end of every link of the group's nodes, and some of
 // these links lead to other groups, that node is the hub. A node around the hub is apart in a
 // window if no packet goes from it to another node around the hub, or from one of those to it. If
-// at least half of the nodes are apart, these run the window as a whole: first the hub sends them
-// what arrives from outside, then they run, and then the hub handles what arrives from them. Only
-// the others run finer windows. That ends at the first packet from outside that the hub cannot send
-// to a node around it.
+// at least half of the nodes are apart, these run the window as a whole: first the hub sends ahead
+// what arrives from outside for them, then they run. The hub then handles what they have sent,
+// together with the other nodes, if any, in finer windows. All this goes up to the first packet
+// from outside that the hub does not take: one that leaves the group again, or for which a shared
+// buffer might hold too much. From then on, all nodes of the group run finer windows.
 //
 // The first cache line holds all that a window of a group of one node touches.
 struct alignas(64) Group {

@@ -156,13 +156,15 @@ bool Host::IsDamaged(const Packet& packet) {
   return true;
 }
 
-// The peers of messages and of policies are not counted: they may be at this leaf.
+// The host does not know where messages and the packets of policies will go. It may be another host
+// of this leaf.
 bool Host::IsApart(Time start) const {
   const bool knows_peers = !policies_send_ && application_ == nullptr;
   return knows_peers && near_halves_ == 0 && near_until_ < start;
 }
 
-// The link may end one packet in this time whose other bytes came before.
+// For each link: what it carries in `time`, and one packet more. The first packet to arrive may
+// have been on the link before, but counts with all its bytes.
 std::optional<int64_t> Host::MostBytesIn(Duration time) const {
   constexpr int64_t kLargest = std::numeric_limits<decltype(Packet::bytes)>::max();
   int64_t bytes = 0;

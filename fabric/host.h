@@ -190,7 +190,7 @@ class Host final : public Node {
     timers_.Set(at, (of == Lane::kTransport ? kTransportTimer : kBackgroundTimer) | key);
   }
 
-  // There will be a sender to `peer` here, or a receiver from it: of a flow, or of datagrams.
+  // A flow or datagrams to or from `peer` will have their sender or receiver here.
   void NoteOpened(HostId peer) { near_halves_ += IsNear(peer) ? 1 : 0; }
   // The transport has released its sender or receiver of a flow. The other end, at `peer`, sends
   // nothing after `last`.
@@ -399,9 +399,10 @@ class Host final : public Node {
   HostView view_{*this};
   std::unique_ptr<Application> application_;
   FlowId messages_end_ = 0;
-  // The number of senders and receivers here whose other end is at this leaf, counted from before
-  // the flow's start. Messages do not count. Neither end of a flow that has been
-  // released here sends anything after `near_until_`.
+  // The number of senders and receivers here whose other end is at this leaf. Those of a flow count
+  // from before its start until they are released, those of datagrams to the end of the run.
+  // Messages do not count. Of the flows released here, neither end sends anything after
+  // `near_until_`.
   int64_t near_halves_ = 0;
   Time near_until_{-kNever.ps};
   bool policies_send_ = false;    // See SetPoliciesSend().

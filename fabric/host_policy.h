@@ -134,9 +134,9 @@ class HostPolicy {
   // not call them.
   virtual uint32_t unused_hooks() const { return 0; }
 
-  // Returns false if the policy never sends a packet of its own, by SendControl() or SendProbe().
-  // If that holds for the policies of all hosts, they do not keep a host on a short link from
-  // running ahead of its leaf (Node::IsApart).
+  // Returns false if the policy never calls SendControl() or SendProbe(); if it does so anyway, the
+  // program stops. If the policies of all hosts return false, hosts on short links may run whole
+  // windows at once (Node::IsApart), which is faster.
   virtual bool sends_packets() const { return true; }
 
   virtual void Attach(HostView& /*view*/) {}

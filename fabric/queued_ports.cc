@@ -169,7 +169,8 @@ void QueuedPorts::CheckBooks() const {
 // buffer holds. Returns false if that is more than half of the safe bytes; then the ports have
 // become eager.
 bool QueuedPorts::FindSpace(int64_t bytes, Time now, const Window& window) {
-  HEDDLE_CHECK(now >= ahead_until_, "ports that have run ahead of others must become eager");
+  HEDDLE_CHECK(now >= ahead_until_,
+               "late ports must count their shared buffer, but some have run ahead of others");
   CountMemory(now, window);
   in_memory_ += bytes;
   if (in_memory_ <= safe_bytes_ / 2) return true;

@@ -180,10 +180,11 @@ class QueuedPorts {
   void CatchUpAll(Time time, const Window& window);
   Time NextLate() const { return next_late_; }
 
-  // Some ports may run ahead of the others if all ports together are sure to take at most so many
-  // bytes meanwhile. If that is less than `wanted`, counts first what the shared buffer holds.
+  // Returns how many more bytes the ports can take and surely stay late; kUnlimited without a
+  // shared buffer. Some ports may run ahead of the others if all ports together take no more
+  // meanwhile. If the result would be less than `wanted`, the buffer is counted anew first.
   int64_t RoomAhead(int64_t wanted, Time now, const Window& window);
-  // Some ports have run to `end`, ahead of the others.
+  // Some ports have run to `end`, ahead of the others. Until then, the buffer cannot be counted.
   void NoteAhead(Time end) { ahead_until_ = end; }
 
   // For ports that are watched: makes decisions in the order of time and port. FindFirst() finds

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A leaf with short links to its hosts, as the hub of their group (core/shard.h). It takes packets
-// from outside ahead of those from its hosts. Its policy sees nothing of the ports to hosts.
+// A leaf with short links to its hosts, as the hub of their group (core/shard.h). It sends packets
+// from outside ahead of those from its hosts. Its policy has promised to look at no port to a host
+// (only_chooses), or is not asked at all.
 
 #include "fabric/switch.h"
 
 namespace heddle {
 
-// Fills in `keeps_`. Returns false if RunInward() could change the order of packets at a port: if a
-// packet for a host that is apart is on its way from another host, or if kept packets could not be
-// sent in the order of in-ports.
+// Fills in `keeps_`. Returns false if the ports are eager or the policy does more than choose, and
+// if RunInward() could change the order of packets at a port. It could if a packet from a host for
+// a host that is apart is on its way, or if kept packets could not be sent in the order of
+// in-ports.
 bool Switch::MayRunInward(Time start) {
   if (queued_ && queued_->eager()) return false;
   if (!RunsAlone() && !only_chooses_) return false;
@@ -34,8 +36,9 @@ bool Switch::MayRunInward(Time start) {
   return may;
 }
 
-// How many bytes may arrive for hosts before `window.end`, so that queued ports stay late whatever
-// the hosts send.
+// Returns how many bytes from outside may arrive before `window.end`, so that queued ports stay
+// late whatever the hosts send; negative if the leaf may not send ahead. `outward` is the most that
+// the hosts can send. The ports count their buffer anew unless as much is left for packets inward.
 int64_t Switch::RoomInward(const Window& window) {
   if (!queued_) return kUnlimited;
   int64_t outward = 0;
@@ -90,13 +93,14 @@ Time Switch::RunInward(const Window& window) {
   return end;
 }
 
-// Run() if RunInward() has kept packets. Of packets that arrive at one instant, those from hosts go
-// first, then the kept ones, then others from outside, in the order of in-ports.
+// Run() if RunInward() has kept packets, which it does only if hosts have the first in-ports. So of
+// packets that arrive at one instant, those from hosts go first, then the kept ones, then others.
 void Switch::RunKept(const Window& window) {
   while (NextKept() < window.end) {
     const Kept& kept = kept_.front();
     const Time now = NextKept();
-    // At FIFO ports, all that precedes are arrivals from hosts.
+    // At queued ports, decisions and effects of pauses may be due before. At FIFO ports, only
+    // packets from hosts can come before.
     if (queued_) RunRest({.end = now, .inner = window.inner, .outer = window.outer});
     RunInside({.end = now + 1_ps, .inner = window.inner, .outer = window.outer});
     now_ = now;

@@ -243,11 +243,12 @@ class SwitchPolicy {
   // begin to send the packet before the call, which spares it a queue.
   virtual bool enqueue_only_stamps() const { return false; }
 
-  // Returns true if the policy does no more than choose among candidates: OnPacket() reads the
-  // packet, the candidates, their queues and the policy's own state, and the policy sends and holds
-  // no packets and sets no timers. Then a leaf with short links to its hosts may send them packets
-  // from outside ahead of time (core/shard.h, hub). It does so only if the policy is not asked
-  // about every packet and has none of the hooks kTransmit, kEnqueue and kDropped.
+  // Returns true if OnPacket() only forwards the packet to a candidate. It may read the packet, the
+  // candidates, the queues of their ports, the time and the policy's own state. The policy sends
+  // and holds no packets, sets no timers and does not call FillOf(); if it does, the view stops the
+  // program. Then a leaf with short links may send packets from outside to its hosts before it
+  // handles what its hosts send (core/shard.h, hub). It never does so if the policy is asked about
+  // every packet, or has one of the hooks kTransmit, kEnqueue and kDropped.
   virtual bool only_chooses() const { return false; }
 
   // Returns true if OnTransmit() reads and writes only the packet and the policy's state of this

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A leaf with short links to its hosts may send them packets from outside ahead of time, if its
-// policy says that it only_chooses(). These tests find policies that say so, and do more.
+// If a policy says that it only_chooses(), a leaf may send packets to hosts on short links ahead of
+// what these hosts send. These tests fail for a policy that says so, but does more, and for a
+// host's policy that sends packets without saying so (sends_packets).
 
 #include <gtest/gtest.h>
 

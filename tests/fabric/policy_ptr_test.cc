@@ -258,7 +258,7 @@ TEST(HooksDeathTest, APolicyThatLooksAtNextHopsMustSaySo) {
   EXPECT_EXIT(run(false), testing::ExitedWithCode(kExitBrokenInvariant), "wants_next_hops");
 }
 
-// A switch may send packets to its hosts ahead of the time that such a policy knows.
+// Under such a policy, a leaf may send to its hosts packets that arrive after the policy's now().
 TEST(HooksDeathTest, APolicyThatOnlyChoosesMustNotAct) {
   enum class Act { kSend, kSendAsData, kHold, kTime };
   struct Acting final : PlainSwitch {

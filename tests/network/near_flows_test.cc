@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests leaves with short links to their hosts. Only hosts with a flow from or to another host of
-// their leaf, a near flow, run in finer windows. The others are apart (core/shard.h).
+// Tests leaves with short links to their hosts. Only hosts with a flow or datagrams from or to
+// another host of their leaf, a near flow, run in finer windows. The others are apart
+// (core/shard.h).
 
 #include <gtest/gtest.h>
 
@@ -77,8 +78,8 @@ TEST(NearFlowsTest, AfterTheLastOneItsHostsAreApartAgain) {
   }
 }
 
-// Datagrams go on as long as the run. The peers of policies are not counted; those of Hermes send
-// probes.
+// Datagrams count to the end of the run, even if they stop before. Hermes sends probes, to any
+// host.
 TEST(NearFlowsTest, AHostWithNearDatagramsOrProbesIsNeverApart) {
   Lab probes({.graph = ShortLinks(), .transport = "{kind: dctcp}", .balancer = "{kind: hermes}"});
   Lab no_probes(
@@ -95,7 +96,7 @@ TEST(NearFlowsTest, AHostWithNearDatagramsOrProbesIsNeverApart) {
   }
 }
 
-// What a fabric is made of, and the ports at which leaves may send ahead.
+// A load balancer, a transport and ports, for a comparison with eager ports.
 struct Setup {
   std::string balancer;
   std::string transport;
@@ -109,7 +110,7 @@ struct Outcome {
   int64_t visits;
 };
 
-// Flows of a few packets come and go, half of them inside a leaf, and datagrams go from one leaf to
+// Flows of a few packets come and go, many of them inside a leaf, and datagrams go from one leaf to
 // another, in a ring of leaves that also carry transit traffic.
 Outcome RunInRing(const Setup& setup, Ports ports, uint64_t seed) {
   Lab lab({.graph = GraphFrom(
@@ -143,7 +144,7 @@ int64_t ExpectTheSameAsAtEagerPorts(const Setup& setup, uint64_t seed) {
   SCOPED_TRACE(setup.balancer + ", " + setup.port + ", seed " + std::to_string(seed));
   const Outcome outcome = RunInRing(setup, setup.ports, seed);
   const Outcome expected = RunInRing(setup, Ports::kEager, seed);
-  EXPECT_LT(outcome.visits, expected.visits);
+  EXPECT_LT(outcome.visits, expected.visits);  // So it is where leaves do not send ahead, too.
   EXPECT_TRUE(std::ranges::equal(outcome.packets.dropped, expected.packets.dropped));
   EXPECT_EQ(outcome.packets.marked, expected.packets.marked);
   EXPECT_EQ(outcome.packets.trimmed, expected.packets.trimmed);
@@ -158,7 +159,7 @@ int64_t ExpectTheSameAsAtEagerPorts(const Setup& setup, uint64_t seed) {
 const std::string kDctcp = "{kind: dctcp, min_rto: 200us}";
 const std::string kShortQueues = "{buffer: 12pkts, ecn_above: 5pkts}";  // Packets are lost.
 
-// At eager ports, no host is apart.
+// At eager ports, leaves send nothing ahead.
 TEST(NearFlowsTest, AreTheSameAsAtEagerPorts) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     for (const Ports ports : {Ports::kCheapest, Ports::kQueued}) {
@@ -172,7 +173,8 @@ TEST(NearFlowsTest, AreTheSameAsAtEagerPorts) {
   }
 }
 
-// The header of a trimmed packet follows the packet's way, or goes back to the sender (NDP).
+// A trimmed packet's header goes on to the receiver, or back to the sender (NDP). In the second
+// case, leaves do not send ahead.
 TEST(NearFlowsTest, AreTheSameWherePacketsAreTrimmed) {
   const std::string cuts = "{trim: {when: port, threshold: 10KB}}";
   const std::string returns =
