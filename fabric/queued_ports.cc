@@ -68,9 +68,14 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
     memory_ = std::make_unique<SharedMemory>(queueing.memory, shares);
     uint8_t classes = 0;
     for (const Port& port : ports) classes |= port.queues.classes;
-    safe_bytes_ = memory_->SafeBytes(classes);
+    const SharedMemory::Safe safe = memory_->SafeShares(classes);
+    safe_bytes_ = safe.total;
+    if (safe.input < safe.total) {
+      safe_from_input_ = safe.input;
+      from_input_.resize(ports.size());
+    }
     // Ports would become eager and late again with each packet or two.
-    if (safe_bytes_ < 3'000) always_eager_ = eager_ = true;
+    if (safe.input < 3'000) always_eager_ = eager_ = true;
   } else {
     safe_bytes_ = LargestWithRoom();
   }
@@ -165,28 +170,42 @@ void QueuedPorts::CheckBooks() const {
                in_memory_);
 }
 
-// Late ports are to take `bytes` more, and their sum has exceeded the safe bytes. Counts what the
-// buffer holds. Returns false if that is more than half of the safe bytes; then the ports have
-// become eager.
-bool QueuedPorts::FindSpace(int64_t bytes, Time now, const Window& window) {
+// Late ports are to take `bytes` more from input `in`, and a sum has exceeded the safe bytes.
+// Counts what the buffer holds. Returns false if that is more than three quarters of the safe
+// bytes; then the ports have become eager.
+bool QueuedPorts::FindSpace(PortIndex in, int64_t bytes, Time now, const Window& window) {
   HEDDLE_CHECK(now >= ahead_until_,
                "late ports must count their shared buffer, but some have run ahead of others");
   CountMemory(now, window);
-  in_memory_ += bytes;
-  if (in_memory_ <= safe_bytes_ / 2) return true;
+  CountMore(in, bytes);
+  if (HoldsAtMost(/*quarters=*/3)) return true;
   BecomeEager(now);
   return false;
+}
+
+// Returns true if the sums are at most so many quarters of the safe bytes.
+bool QueuedPorts::HoldsAtMost(int64_t quarters) const {
+  const auto is_within = [&](int64_t bytes, int64_t safe) { return bytes <= safe / 4 * quarters; };
+  return is_within(in_memory_, safe_bytes_) && std::ranges::all_of(from_input_, [&](int64_t bytes) {
+           return is_within(bytes, safe_from_input_);
+         });
 }
 
 void QueuedPorts::CountMemory(Time now, const Window& window) {
   CatchUpAll(now, window);
   in_memory_ = BytesInMemory(now);
+  if (!from_input_.empty()) CountInputs(now);
 }
 
-int64_t QueuedPorts::RoomAhead(int64_t wanted, Time now, const Window& window) {
-  if (!memory_) return kUnlimited;
-  if (in_memory_ + wanted > safe_bytes_) CountMemory(now, window);
-  return safe_bytes_ - in_memory_;
+// Counts the bytes of each input as BytesInMemory() counts all.
+void QueuedPorts::CountInputs(Time now) {
+  for (PortIndex in = 0; in < ports_.size(); ++in) from_input_[in] = memory_->held(in);
+  for (PortIndex port = 0; !eager_ && port < ports_.size(); ++port) {
+    ForEachCharged(port,
+                   [&](const Packet& packet, PortIndex in) { from_input_[in] += packet.bytes; });
+    const QueuedPort::InService& sent = ports_[port].in_service();
+    if (sent.cls != 0 && sent.end > now) from_input_[sent.in] += sent.bytes;
+  }
 }
 
 void QueuedPorts::BecomeEager(Time now) {
@@ -206,12 +225,14 @@ void QueuedPorts::BecomeEager(Time now) {
   }
 }
 
-// With a quarter, not half, of the safe bytes as its limit, so that ports do not change all the
-// time.
+// With half, not three quarters, of the safe bytes as its limit, so that ports do not change all
+// the time.
 void QueuedPorts::CalmDown(const Window& window) {
-  if (always_eager_ || PausesAny()) return;
-  if (memory_->used() > safe_bytes_ / 4 || memory_->UsesHeadroom()) return;
+  if (always_eager_ || memory_->used() > safe_bytes_ / 2) return;
+  if (PausesAny() || memory_->UsesHeadroom()) return;
   in_memory_ = memory_->used();
+  if (!from_input_.empty()) CountInputs(window.end);
+  if (!HoldsAtMost(/*quarters=*/2)) return;
   SetEager(false);
   for (PortIndex port = 0; port < ports_.size(); ++port) {
     ForEachCharged(port, [&](const Packet& packet, PortIndex in) {

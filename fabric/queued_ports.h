@@ -9,12 +9,12 @@
 // same result.
 //
 // With a shared buffer, a packet that leaves one port changes what another port may do, and may end
-// a pause, so the ports would have to be eager. But while the buffer holds few bytes, no packet can
-// be refused and no input must pause, whoever holds the bytes (SharedMemory::SafeBytes). Ports with
-// a shared buffer begin late. They add up the bytes that arrive. When the sum exceeds the safe
-// bytes, they count what the buffer holds, and become eager if that is more than half of the safe
-// bytes. At the end of a window they become late again if the buffer holds at most a quarter, none
-// of it in headroom, and no input is paused.
+// a pause, so the ports would have to be eager. But while the buffer holds few bytes, in all and
+// from each input, no packet can be refused and no input must pause (SharedMemory::SafeShares).
+// Ports with a shared buffer begin late. They add up the bytes that arrive. When a sum exceeds the
+// safe bytes, they count what the buffer holds, and become eager if that is more than three
+// quarters of the safe bytes. At the end of a window they become late again if the buffer holds at
+// most half of the safe bytes, none of it in headroom, and no input is paused.
 
 #pragma once
 
@@ -180,10 +180,18 @@ class QueuedPorts {
   void CatchUpAll(Time time, const Window& window);
   Time NextLate() const { return next_late_; }
 
-  // Returns how many more bytes the ports can take and surely stay late; kUnlimited without a
-  // shared buffer. Some ports may run ahead of the others if all ports together take no more
-  // meanwhile. If the result would be less than `wanted`, the buffer is counted anew first.
-  int64_t RoomAhead(int64_t wanted, Time now, const Window& window);
+  // Some ports may run ahead of the others if all ports are sure to stay late meanwhile.
+  // StaysLate() returns true if they do with `bytes` more from input `in` and `others` from any.
+  // CountMemory() counts anew what the shared buffer holds, which makes room. Reserve() takes room
+  // for a packet that comes later; call Unreserve() before it comes.
+  bool StaysLate(PortIndex in, int64_t bytes, int64_t others) const {
+    if (!memory_) return true;
+    if (in_memory_ + bytes + others > safe_bytes_) return false;
+    return from_input_.empty() || from_input_[in] + bytes <= safe_from_input_;
+  }
+  void CountMemory(Time now, const Window& window);
+  void Reserve(PortIndex in, int64_t bytes) { CountMore(in, bytes); }
+  void Unreserve(PortIndex in, int64_t bytes) { CountMore(in, -bytes); }
   // Some ports have run to `end`, ahead of the others. Until then, the buffer cannot be counted.
   void NoteAhead(Time end) { ahead_until_ = end; }
 
@@ -276,8 +284,22 @@ class QueuedPorts {
   bool IsPausing(PortIndex in, size_t cls) const { return (pausing_[in] >> cls & 1) != 0; }
   static constexpr int64_t kNonePasses = -1;
   static uint64_t BitOf(PortIndex port) { return uint64_t{1} << (port % 64); }
-  bool FindSpace(int64_t bytes, Time now, const Window& window);
-  void CountMemory(Time now, const Window& window);
+  // Counts bytes of an input if it may have so many; a packet is counted in in_memory_, too.
+  bool CountFrom(PortIndex in, int64_t bytes) {
+    if (safe_from_input_ == kUnlimited) return true;
+    const int64_t sum = from_input_[in] + bytes;
+    if (sum > safe_from_input_) return false;
+    from_input_[in] = sum;
+    return true;
+  }
+  void CountMore(PortIndex in, int64_t bytes) {
+    if (!memory_) return;
+    in_memory_ += bytes;
+    if (!from_input_.empty()) from_input_[in] += bytes;
+  }
+  bool FindSpace(PortIndex in, int64_t bytes, Time now, const Window& window);
+  void CountInputs(Time now);
+  bool HoldsAtMost(int64_t quarters) const;
   void SetEager(bool eager);
   int64_t LargestWithRoom() const;
   void BecomeEager(Time now);
@@ -338,6 +360,9 @@ class QueuedPorts {
   Time next_late_ = kNever;  // See NextLate().
   Packet* accepted_ = nullptr;
   std::unique_ptr<SharedMemory> memory_;
+  // Late: while an input's sum is at most this, the ports stay late; kUnlimited: no sums are kept.
+  int64_t safe_from_input_ = kUnlimited;
+  std::vector<int64_t> from_input_;  // Late, by input: its bytes in the shared buffer, or more.
   bool has_passed_ = false;
   bool always_eager_;
   bool eager_;
@@ -390,7 +415,11 @@ class QueuedPorts {
   const int64_t in_memory = in_memory_ + charged;
   if (in_memory > passes_up_to_ || port.out().is_down()) [[unlikely]]
     return nullptr;
-  if (memory_) in_memory_ = in_memory;
+  if (memory_) {
+    if (!CountFrom(offer.in, charged)) [[unlikely]]
+      return nullptr;
+    in_memory_ = in_memory;
+  }
   return &port.Pass(offer.packet, static_cast<uint16_t>(charged), offer.path_part, offer.in, now,
                     window);
 }
@@ -405,8 +434,9 @@ class QueuedPorts {
   if (packet.priority == 0) return std::nullopt;
   if (!eager_) {
     in_memory_ += packet.bytes;
-    if (in_memory_ <= safe_bytes_ || FindSpace(packet.bytes, now, window)) [[likely]]
+    if (in_memory_ <= safe_bytes_ && CountFrom(in, packet.bytes)) [[likely]]
       return std::nullopt;
+    if (FindSpace(in, packet.bytes, now, window)) return std::nullopt;
   }
   const auto refused = Refuse(packet, in, out, now);
   if (!refused) PauseIfFull(in, packet.priority, now, window);

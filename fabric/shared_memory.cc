@@ -24,6 +24,11 @@ int64_t ReserveOf(const MemorySettings& settings) {
   }
 }
 
+// The largest b <= alpha * (pool - b), less one byte for the rounding.
+int64_t LargestShare(double alpha, int64_t pool) {
+  return static_cast<int64_t>(alpha / (1 + alpha) * static_cast<double>(pool)) - 1;
+}
+
 }  // namespace
 
 double InputShare(const MemorySettings& settings, const SharedMemory::Port& port) {
@@ -134,27 +139,41 @@ void SharedMemory::Charge(Input& input, PortIndex out, size_t cls, int64_t share
 // In the worst case all bytes b belong to one input and wait for one output. Where buffers count
 // packets, b bytes are at most b packets.
 int64_t SharedMemory::SafeBytes(uint8_t classes) const {
-  // The largest b <= alpha * (pool - b), less one byte for the rounding.
-  const auto share_of = [](double alpha, int64_t pool) {
-    return static_cast<int64_t>(alpha / (1 + alpha) * static_cast<double>(pool)) - 1;
-  };
-  const bool is_private = settings_.model == Model::kPrivate;
-  int64_t safe = pool_;
+  int64_t safe = std::min(pool_, SafeAtOutput(classes));
   for (const Limit& limit : limits_) {
     safe = std::min(safe, limit.xoff);
-    if (!is_private) safe = std::min(safe, share_of(limit.alpha, pool_));
-  }
-  const bool limits_outputs =
-      settings_.limits_lossless || (classes & ~settings_.lossless & ~1) != 0;
-  if (!limits_outputs) return safe;
-  if (settings_.model == Model::kDynamic) return std::min(safe, share_of(settings_.alpha, pool_));
-  if (settings_.model == Model::kBroadcom) {
-    return std::min(safe, share_of(settings_.alpha, out_pool_));
-  }
-  if (is_private) {
-    for (const Port& port : ports_) safe = std::min(safe, port.buffer);
+    if (settings_.model != Model::kPrivate) safe = std::min(safe, LargestShare(limit.alpha, pool_));
   }
   return safe;
+}
+
+// The bytes that are safe if all of them wait for one output.
+int64_t SharedMemory::SafeAtOutput(uint8_t classes) const {
+  const bool is_limited = settings_.limits_lossless || (classes & ~settings_.lossless & ~1) != 0;
+  if (!is_limited) return kUnlimited;
+  switch (settings_.model) {
+    case Model::kDynamic:
+      return LargestShare(settings_.alpha, pool_);
+    case Model::kBroadcom:
+      return LargestShare(settings_.alpha, out_pool_);
+    case Model::kPrivate:
+      return std::ranges::min(ports_, {}, &Port::buffer).buffer;
+    case Model::kHpcc:
+      break;
+  }
+  return kUnlimited;
+}
+
+// With a quarter of the pool in use, three quarters are left for the thresholds of inputs.
+SharedMemory::Safe SharedMemory::SafeShares(uint8_t classes) const {
+  const int64_t safe = SafeBytes(classes);
+  const int64_t total = std::min(pool_ / 4, SafeAtOutput(classes));
+  if (total <= safe) return {safe, safe};
+  int64_t input = total;
+  for (const Limit& limit : limits_) {
+    input = std::min({input, limit.xoff, Share(limit.alpha, pool_ - total)});
+  }
+  return {total, input};
 }
 
 void SharedMemory::CheckBooks() const {

@@ -91,13 +91,26 @@ class SharedMemory {
   // and no input must pause, whoever holds the bytes.
   int64_t SafeBytes(uint8_t classes) const;
 
+  // The same with a limit for each input, over all classes. Often far more bytes are safe if they
+  // come from several inputs.
+  struct Safe {
+    int64_t total;
+    int64_t input;
+  };
+  Safe SafeShares(uint8_t classes) const;
+
   // MustPause() is true if the sender at `in` must pause; MayResume() if a paused one may go on.
   bool MustPause(PortIndex in, size_t cls) const;
   bool MayResume(PortIndex in, size_t cls) const;
 
-  // The bytes of one (input, class) in the buffer, and the bytes above which its sender must pause,
-  // as the pool is now.
+  // The bytes of one (input, class) in the buffer, those of an input, and the bytes above which its
+  // sender must pause, as the pool is now.
   int64_t held(PortIndex in, size_t cls) const { return At(in, cls).share + At(in, cls).headroom; }
+  int64_t held(PortIndex in) const {
+    int64_t bytes = 0;
+    for (size_t cls = 1; cls < kClasses; ++cls) bytes += held(in, cls);
+    return bytes;
+  }
   int64_t pause_above(PortIndex in) const { return reserve_ + PauseThreshold(in); }
 
   // Bytes charged in the whole switch, and bytes in the headroom of one (input, class).
@@ -139,6 +152,8 @@ class SharedMemory {
   bool FitsShare(PortIndex in, const Input& input, int64_t bytes) const;
   std::optional<DropReason> RefuseAtOutput(PortIndex out, size_t cls, int64_t bytes, int64_t queued,
                                            int64_t size) const;
+
+  int64_t SafeAtOutput(uint8_t classes) const;
 
   // An input pauses above the smaller of `xoff` and `alpha` times the free pool.
   struct Limit {

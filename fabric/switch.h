@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -117,7 +118,7 @@ class Switch final : public Node {
   void RunAlone(const Window& window);
   void RunInside(const Window& window);
   bool MayRunInward(Time start);
-  int64_t RoomInward(const Window& window);
+  std::optional<int64_t> MostOutward(const Window& window);
   void SendInward(const Packet& packet, PortIndex in_port, const EcmpRoutes::Hop& hop, Time now);
   Time NextKept() const { return kept_.empty() ? kNever : kept_.front().packet.arrival; }
   void RunKept(const Window& window);

@@ -3,6 +3,9 @@
 // from outside ahead of those from its hosts. Its policy has promised to look at no port to a host
 // (only_chooses), or is not asked at all.
 
+#include <limits>
+#include <optional>
+
 #include "fabric/switch.h"
 
 namespace heddle {
@@ -36,39 +39,46 @@ bool Switch::MayRunInward(Time start) {
   return may;
 }
 
-// Returns how many bytes from outside may arrive before `window.end`, so that queued ports stay
-// late whatever the hosts send; negative if the leaf may not send ahead. `outward` is the most that
-// the hosts can send. The ports count their buffer anew unless as much is left for packets inward.
-int64_t Switch::RoomInward(const Window& window) {
-  if (!queued_) return kUnlimited;
-  int64_t outward = 0;
-  bool is_known = true;
-  ForEachInnerPort([&](PortIndex port) {
-    const auto its = ports_[port].wire().consumer().MostBytesIn(window.end - window.inner);
-    is_known = is_known && its;
-    outward += its.value_or(0);
-  });
-  if (!is_known) return -1;
-  return queued_->RoomAhead(2 * outward, window.inner, window) - outward;
+// Returns the most bytes that hosts can send before `window.end`, if queued ports are sure to stay
+// late with these; nothing if not. Unless as much room is left for packets from outside, the ports
+// count their shared buffer anew.
+std::optional<int64_t> Switch::MostOutward(const Window& window) {
+  if (!queued_) return 0;
+  constexpr int64_t kUnknown = kUnlimited / (std::numeric_limits<PortIndex>::max() + 1);
+  int64_t total = 0;
+  const auto leave_late = [&](int64_t times) {
+    bool all = true;
+    total = 0;
+    ForEachInnerPort([&](PortIndex port) {
+      const Node& host = ports_[port].wire().consumer();
+      const int64_t most = host.MostBytesIn(window.end - window.inner).value_or(kUnknown);
+      total += most;
+      all = all && queued_->StaysLate(port, most, /*others=*/0);
+    });
+    return all && queued_->StaysLate(/*in=*/0, /*bytes=*/0, times * total);
+  };
+  if (leave_late(2)) return total;
+  queued_->CountMemory(window.inner, window);
+  return leave_late(1) ? std::optional(total) : std::nullopt;
 }
 
 // In this window, no host of this switch sends to a host that is apart. So the port to such a host
 // gets packets only from outside, and these can be sent ahead of all others.
 Time Switch::RunInward(const Window& window) {
   if (!MayRunInward(window.inner)) return window.inner;
-  int64_t room = RoomInward(window);
-  if (room < 0) return window.inner;
+  const std::optional<int64_t> outward = MostOutward(window);
+  if (!outward) return window.inner;
   window_ = &window;
   ForEachInnerPort([&](PortIndex port) { arrivals_.Hide(port); });
   Time end = window.end;
   EcmpRoutes::Choice choice{};
-  const auto leads_inward = [&](const Packet& packet, PortIndex, Time now)
+  const auto goes = [&](const Packet& packet, PortIndex in, Time now)
       __attribute__((always_inline)) {
     choice = ecmp_routes_.Choose<false>(packet, 0);  // Packets with a choice leave the group.
     const bool is_inner = choice.count == 1 && IsInner(choice.port);
     const bool is_special = packet.kind == PacketKind::kPause || packet.hops >= kMaxHops;
-    room -= packet.bytes;
-    if (is_inner && !is_special && room >= 0) [[likely]]
+    const bool fits = !queued_ || queued_->StaysLate(in, packet.bytes, *outward);
+    if (is_inner && !is_special && fits) [[likely]]
       return true;
     end = now;
     return false;
@@ -77,6 +87,7 @@ Time Switch::RunInward(const Window& window) {
       __attribute__((always_inline)) {
     if (keeps_[choice.port] != 0) {
       kept_.push_back({packet, in});
+      if (queued_) queued_->Reserve(in, packet.bytes);
     } else if (queued_) {
       SendInward(packet, in, choice.hop(), now);
     } else {
@@ -84,7 +95,7 @@ Time Switch::RunInward(const Window& window) {
     }
     return true;
   };
-  arrivals_.TakeWhile(window.end, leads_inward, take);
+  arrivals_.TakeWhile(window.end, goes, take);
   ForEachInnerPort([&](PortIndex port) {
     arrivals_.Show(port);
     if (queued_ && keeps_[port] == 0) queued_->CatchUp(port, end, window);
@@ -104,6 +115,7 @@ void Switch::RunKept(const Window& window) {
     if (queued_) RunRest({.end = now, .inner = window.inner, .outer = window.outer});
     RunInside({.end = now + 1_ps, .inner = window.inner, .outer = window.outer});
     now_ = now;
+    if (queued_) queued_->Unreserve(kept.in, kept.packet.bytes);
     RouteAndHandle(kept.packet, kept.in);
     kept_.pop_front();
   }

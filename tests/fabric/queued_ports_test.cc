@@ -88,7 +88,7 @@ TEST(QueuedPortsTest, AreAlwaysEagerIfLittleIsSafe) {
 
 // 8000 bytes are safe. A packet of 1000 bytes leaves port 0 within 100 us, and port 1 within 0.8
 // us. Ports stay late until more than 8000 bytes have come. Then they become eager if more than
-// half of these are in the buffer, and late again when a quarter is.
+// three quarters of these are in the buffer, and late again when half of them are.
 TEST(QueuedPortsTest, BecomeEagerAndLateWithTheBytesInTheBuffer) {
   SwitchPlan plan = EqualPorts(3, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
   plan.ports[0].rate = 80_Mbps;
@@ -116,11 +116,41 @@ TEST(QueuedPortsTest, BecomeEagerAndLateWithTheBytesInTheBuffer) {
   using Bits = std::vector<bool>;
   EXPECT_EQ(run(8, 0, 0, {50_us}), Bits{false});
   EXPECT_EQ(run(8, 0, 1, {50_us}), Bits{true});
-  EXPECT_EQ(run(3, 6, 0, {30_us}), Bits{false});  // 4000 with the one that comes.
-  EXPECT_EQ(run(3, 6, 1, {30_us}), Bits{true});
-  // A ninth packet is dropped. Two of eight are left after 601 us, one after 701 us.
-  EXPECT_EQ(run(9, 0, 0, {590_us, 610_us}), (Bits{true, false}));
-  EXPECT_EQ(run(8, 0, 1, {610_us, 690_us, 710_us}), (Bits{true, true, false}));
+  EXPECT_EQ(run(5, 6, 0, {30_us}), Bits{false});  // 6000 with the one that comes.
+  EXPECT_EQ(run(5, 6, 1, {30_us}), Bits{true});
+  // A ninth packet is dropped. Four of eight are left after 401 us, three after 501 us.
+  EXPECT_EQ(run(9, 0, 0, {390_us, 410_us}), (Bits{true, false}));
+  EXPECT_EQ(run(8, 0, 1, {410_us, 490_us, 510_us}), (Bits{true, true, false}));
+}
+
+// 14,000 bytes are safe, a quarter of what headroom leaves, and 4000 of them from one input.
+// Packets of 1000 bytes wait at port 0, which takes 100 us for each.
+TEST(QueuedPortsTest, BecomeEagerAndLateWithTheBytesOfAnInput) {
+  SwitchPlan plan = EqualPorts(4, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
+  plan.ports[0].rate = 80_Mbps;
+  plan.queueing.memory = {
+      .model = MemorySettings::Model::kDynamic, .size = 64'000, .lossless = 0b10};
+  for (SharedMemory::Port& port : plan.shares)
+    port = {.buffer = 0, .headroom = 2'000, .xoff = 4'000};
+  const auto run = [&](int from_2, int from_3, std::vector<Duration> at) {
+    std::vector<Offer> offers;
+    for (int i = 0; i < from_2; ++i) offers.push_back({Time{} + 1_us, 2, PacketOf(1'000, 1, 0)});
+    for (int i = 0; i < from_3; ++i) offers.push_back({Time{} + 1_us, 3, PacketOf(1'000, 1, 0)});
+    std::vector<bool> eager;
+    std::vector<SwitchBench::Action> samples;
+    for (const Duration time : at) {
+      samples.emplace_back(Time{} + time,
+                           [&](Switch& node, Time) { eager.push_back(node.queued()->eager()); });
+    }
+    SwitchBench bench(plan);
+    bench.Run(offers, samples);
+    return eager;
+  };
+  using Bits = std::vector<bool>;
+  EXPECT_EQ(run(4, 4, {50_us}), Bits{false});
+  EXPECT_EQ(run(5, 0, {50_us}), Bits{true});
+  // Packets of input 2 go first. Those of input 3 keep the ports eager until two of them are left.
+  EXPECT_EQ(run(5, 4, {690_us, 710_us}), (Bits{true, false}));
 }
 
 // 8000 bytes are safe. Seven packets fill port 0, which is slow; then packets pass port 1, which is

@@ -13,6 +13,7 @@
 #include <numeric>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/check.h"
@@ -318,6 +319,51 @@ TEST(SharedMemoryTest, NothingIsRefusedOrPausedUpToTheSafeBytes) {
   ForEachModel(200, /*stream=*/8, [&](Model model, uint64_t seed, Rng& rng) {
     ExpectSafe(RandomRig(model, rng), seed % 2 == 0, rng);
   });
+}
+
+// The same with a limit for each input. Inputs are drawn with a preference for the first.
+TEST(SharedMemoryTest, NothingIsRefusedOrPausedWithinTheSafeShares) {
+  int64_t limited = 0;
+  ForEachModel(400, /*stream=*/9, [&](Model model, uint64_t /*seed*/, Rng& rng) {
+    const Rig rig = RandomRig(model, rng);
+    SharedMemory memory(rig.settings, rig.ports);
+    const SharedMemory::Safe safe = memory.SafeShares(0b1111);
+    ASSERT_LE(safe.input, safe.total);
+    limited += safe.input < safe.total ? 1 : 0;
+    for (int refused = 0; refused < 20;) {
+      const PortIndex in = static_cast<PortIndex>(std::min(rng.Below(3), rng.Below(3)));
+      const PortIndex out = static_cast<PortIndex>(rng.Below(3));
+      const size_t cls = 1 + rng.Below(3);
+      const int64_t bytes = 1 + rng.Below(1'500);
+      if (memory.used() + bytes > safe.total || memory.held(in) + bytes > safe.input) {
+        ++refused;
+        continue;
+      }
+      ASSERT_EQ(memory.Admit(in, out, cls, bytes, memory.used(), bytes), std::nullopt);
+      ASSERT_FALSE(memory.IsLossless(cls) && memory.MustPause(in, cls));
+      ASSERT_FALSE(memory.UsesHeadroom());
+    }
+  });
+  EXPECT_GT(limited, 100);
+}
+
+// A quarter of the pool, and what is left of the rest for one input, unless more is safe anyway.
+TEST(SharedMemoryTest, MoreIsSafeIfItComesFromSeveralInputs) {
+  const std::vector<SharedMemory::Port> ports(3, {.buffer = 30'000, .xoff = 50'000});
+  using Shares = std::pair<int64_t, int64_t>;
+  const auto shares = [&](MemorySettings settings) {
+    const SharedMemory::Safe safe = SharedMemory(settings, ports).SafeShares(0b10);
+    return Shares(safe.total, safe.input);
+  };
+  MemorySettings settings{
+      .model = Model::kDynamic, .size = 1'000'000, .alpha = 1, .lossless = 0b10};
+  EXPECT_EQ(shares(settings), Shares(250'000, 50'000));  // xoff
+  settings.alpha = 0.0625;
+  EXPECT_EQ(shares(settings), Shares(250'000, 46'875));  // A sixteenth of 750 KB.
+  settings.size = 150'000;
+  EXPECT_EQ(shares(settings), Shares(37'500, 7'031));
+  settings.alpha = 1;
+  EXPECT_EQ(shares(settings), Shares(50'000, 50'000));  // From anywhere.
 }
 
 // With alpha 1, one queue may hold half of the buffer; less one byte for the rounding.

@@ -3,6 +3,7 @@
 // another host of their leaf, a near flow, run in finer windows. The others are apart
 // (core/shard.h).
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -190,13 +191,27 @@ TEST(NearFlowsTest, AreTheSameWherePacketsAreTrimmed) {
 }
 
 // With a shared buffer and PFC, a leaf sends ahead only as many bytes as the buffer has room for,
-// whatever the hosts send. With less than 500 KB, it may send a few packets or none.
+// in all and from each input, whatever the hosts send: in some of these, only a few packets or
+// none.
 TEST(NearFlowsTest, AreTheSameInASharedBuffer) {
-  uint64_t seed = 0;
+  std::vector<std::string> ports;
   for (const int size_kb : {2'000, 700, 500, 480, 460, 450, 440, 430, 420}) {
+    ports.push_back(
+        fmt::format("{{pfc: {{classes: [3]}}, memory: {{model: dt, size: {}KB}}}}", size_kb));
+  }
+  for (const int xoff_kb : {200, 90, 80, 75, 72, 70, 69, 68, 5}) {
+    ports.push_back(fmt::format(
+        "{{pfc: {{classes: [3], xoff: {}KB}}, memory: {{model: dt, size: 4MB}}}}", xoff_kb));
+  }
+  for (const std::string model : {"hpcc_mmu", "broadcom_mmu"}) {
+    for (const int size_mb : {2, 4, 8}) {
+      ports.push_back(fmt::format("{{pfc: {{classes: [3]}}, memory: {{model: {}, size: {}MB}}}}",
+                                  model, size_mb));
+    }
+  }
+  uint64_t seed = 0;
+  for (const std::string& port : ports) {
     for (const std::string balancer : {"{kind: ecmp}", "{kind: lq}"}) {
-      const std::string port =
-          "{pfc: {classes: [3]}, memory: {model: dt, size: " + std::to_string(size_kb) + "KB}}";
       ExpectTheSameAsAtEagerPorts({balancer, "{kind: rocev2, rto: 200us}", port, Ports::kCheapest},
                                   ++seed);
     }
