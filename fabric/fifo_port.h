@@ -159,6 +159,12 @@ class alignas(64) FifoPort {
 
   bool is_down() const { return down_; }
   BitRate rate() const { return rate_; }
+  // Returns true if packets are sure to arrive at the far end no faster than at the port's rate.
+  // After a change of the channel, those sent before it may not.
+  bool keeps_rate() const {
+    const uint64_t taken = wire_.taken();
+    return begun_ <= taken && (late_.empty() || late_[late_.size() - 1].number < taken);
+  }
   // The time that `size` takes on the wire, without a division for most rates.
   Duration TimeToSend(Bytes size) const {
     return ps_per_byte_ != 0 ? Duration{size.count * ps_per_byte_}

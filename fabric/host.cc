@@ -164,11 +164,15 @@ bool Host::IsApart(Time start) const {
 }
 
 // For each link: what it carries in `time`, and one packet more. The first packet to arrive may
-// have been on the link before, but counts with all its bytes.
+// have been on the link before, but counts with all its bytes. No bound is known while packets may
+// bunch, because a link has changed.
 std::optional<int64_t> Host::MostBytesIn(Duration time) const {
   constexpr int64_t kLargest = std::numeric_limits<decltype(Packet::bytes)>::max();
   int64_t bytes = 0;
-  for (const Nic& nic : nics_) bytes += nic.port.SentIn(time).count + kLargest;
+  for (const Nic& nic : nics_) {
+    if (!nic.port.keeps_rate()) return std::nullopt;
+    bytes += nic.port.SentIn(time).count + kLargest;
+  }
   return bytes;
 }
 

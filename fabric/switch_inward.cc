@@ -44,9 +44,9 @@ bool Switch::MayRunInward(Time start) {
 // count their shared buffer anew.
 std::optional<int64_t> Switch::MostOutward(const Window& window) {
   if (!queued_) return 0;
-  constexpr int64_t kUnknown = kUnlimited / (std::numeric_limits<PortIndex>::max() + 1);
+  constexpr int64_t kUnknown = kUnlimited / (4 * (std::numeric_limits<PortIndex>::max() + 1));
   int64_t total = 0;
-  const auto leave_late = [&](int64_t times) {
+  const auto stay_late = [&](int64_t times) {
     bool all = true;
     total = 0;
     ForEachInnerPort([&](PortIndex port) {
@@ -57,9 +57,9 @@ std::optional<int64_t> Switch::MostOutward(const Window& window) {
     });
     return all && queued_->StaysLate(/*in=*/0, /*bytes=*/0, times * total);
   };
-  if (leave_late(2)) return total;
+  if (stay_late(2)) return total;
   queued_->CountMemory(window.inner, window);
-  return leave_late(1) ? std::optional(total) : std::nullopt;
+  return stay_late(1) ? std::optional(total) : std::nullopt;
 }
 
 // In this window, no host of this switch sends to a host that is apart. So the port to such a host

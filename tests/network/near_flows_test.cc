@@ -218,4 +218,37 @@ TEST(NearFlowsTest, AreTheSameInASharedBuffer) {
   }
 }
 
+// The links of all hosts of a leaf become 50 us long, and short again after 100 us. Then all that
+// is on them, 5 MB, arrives at one instant, and the shared buffer fills.
+TEST(NearFlowsTest, AreTheSameWhenPacketsBunchOnAShorterLink) {
+  const auto run = [](Ports ports) {
+    const Graph graph = LeafSpineFrom(
+        "{leaves: 2, spines: 8, hosts_per_leaf: 8, host_link: {rate: 100Gbps, delay: 25ns}, "
+        "fabric_link: {rate: 100Gbps, delay: 1us}}");
+    std::vector<LinkEvent> events;
+    for (const auto& [at, delay] : {std::pair(50_us, 50_us), std::pair(150_us, 25_ns)}) {
+      for (uint32_t link = 0; link < graph.links.size(); ++link) {
+        const std::string& name = graph.links[link].name;
+        if (!name.starts_with("host") || !name.ends_with("leaf0")) continue;
+        events.push_back({.at = Time{} + at, .link = link, .up = {}, .rate = {}, .delay = delay});
+      }
+    }
+    EXPECT_EQ(events.size(), 16u);
+    Lab lab({.graph = graph,
+             .transport = "{kind: rocev2, cc: none}",
+             .balancer = "{kind: rps}",
+             .port = "{pfc: {classes: [3]}, memory: {model: dt, size: 20MB}}",
+             .events = events,
+             .ports = ports});
+    for (HostId h = 0; h < 8; ++h) {
+      lab.AddFlow(h, static_cast<HostId>(h + 8), 8'000'000, Time{} + 37_ns * h);
+    }
+    lab.Run(Time{} + 300_us);
+    std::vector<int64_t> sent;
+    for (const FlowRecord& record : lab.records()) sent.push_back(record.sender.packets_sent);
+    return std::pair(sent, lab.Packets().hops);
+  };
+  EXPECT_EQ(run(Ports::kCheapest), run(Ports::kEager));
+}
+
 }  // namespace heddle::near_flows_test
