@@ -77,7 +77,7 @@ class Host final : public Node {
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
   // Null if no host has a policy of the load balancer.
   void SetPaths(const PathTable* paths) { paths_ = paths; }
-  // Whether the policy of any host sends packets of its own.
+  // Network says here if the policy of any host sends packets of its own.
   void SetPoliciesSend(bool send) { policies_send_ = send; }
   void SetLeaves(const LeafMap& leaves) { leaves_ = leaves; }
   void SetLog(FlowLog* log) { log_ = log; }

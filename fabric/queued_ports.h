@@ -286,7 +286,7 @@ class QueuedPorts {
   static uint64_t BitOf(PortIndex port) { return uint64_t{1} << (port % 64); }
   // Counts bytes of an input if it may have so many; a packet is counted in in_memory_, too.
   bool CountFrom(PortIndex in, int64_t bytes) {
-    if (safe_from_input_ == kUnlimited) return true;
+    if (from_input_.empty()) return true;
     const int64_t sum = from_input_[in] + bytes;
     if (sum > safe_from_input_) return false;
     from_input_[in] = sum;
@@ -298,7 +298,11 @@ class QueuedPorts {
     if (!from_input_.empty()) from_input_[in] += bytes;
   }
   bool FindSpace(PortIndex in, int64_t bytes, Time now, const Window& window);
-  void CountInputs(Time now);
+  // Calls visit(input, bytes) for each packet that late ports hold in the shared buffer at `time`.
+  template <class Visit>
+  void ForEachHeldLate(Time time, const Visit& visit) const;
+  // Counts anew what the shared buffer holds at `time`, and how much of it is from each input.
+  void CountHeld(Time time);
   bool HoldsAtMost(int64_t quarters) const;
   void SetEager(bool eager);
   int64_t LargestWithRoom() const;
@@ -360,9 +364,10 @@ class QueuedPorts {
   Time next_late_ = kNever;  // See NextLate().
   Packet* accepted_ = nullptr;
   std::unique_ptr<SharedMemory> memory_;
-  // Late: while an input's sum is at most this, the ports stay late; kUnlimited: no sums are kept.
-  int64_t safe_from_input_ = kUnlimited;
-  std::vector<int64_t> from_input_;  // Late, by input: its bytes in the shared buffer, or more.
+  // Late, by input: its bytes in the shared buffer, or more. While these are at most
+  // safe_from_input_, the ports stay late. Empty if only their sum matters.
+  std::vector<int64_t> from_input_;
+  int64_t safe_from_input_ = 0;
   bool has_passed_ = false;
   bool always_eager_;
   bool eager_;

@@ -83,7 +83,7 @@ int64_t LargestFlow(const PacketSizes& sizes) {
   return sizes.mss * (std::numeric_limits<uint32_t>::max() - 1);
 }
 
-// What TCP and the subflows of MPTCP have in common.
+// TCP and MPTCP describe their packets and their classes by these two functions.
 WireFormat WireFormatOf(WireFormat::Protocol protocol, const TcpSettings& settings,
                         const PacketSizes& sizes) {
   return {.protocol = protocol,

@@ -86,6 +86,22 @@ TEST(QueuedPortsTest, AreAlwaysEagerIfLittleIsSafe) {
   }
 }
 
+using Bits = std::vector<bool>;
+
+// Returns whether the ports are eager at these times.
+Bits EagerAt(const std::vector<Duration>& times, const SwitchPlan& plan,
+             const std::vector<Offer>& offers) {
+  Bits eager;
+  std::vector<SwitchBench::Action> samples;
+  for (const Duration time : times) {
+    samples.emplace_back(Time{} + time,
+                         [&](Switch& node, Time) { eager.push_back(node.queued()->eager()); });
+  }
+  SwitchBench bench(plan);
+  bench.Run(offers, samples);
+  return eager;
+}
+
 // 8000 bytes are safe. A packet of 1000 bytes leaves port 0 within 100 us, and port 1 within 0.8
 // us. Ports stay late until more than 8000 bytes have come. Then they become eager if more than
 // three quarters of these are in the buffer, and late again when half of them are.
@@ -103,17 +119,8 @@ TEST(QueuedPortsTest, BecomeEagerAndLateWithTheBytesInTheBuffer) {
     for (int i = 0; i < fast; ++i) {
       offers.push_back({Time{} + 2_us * (i + 2), 2, PacketOf(1'000, 1, 1)});
     }
-    std::vector<bool> eager;
-    std::vector<SwitchBench::Action> samples;
-    for (const Duration time : at) {
-      samples.emplace_back(Time{} + time,
-                           [&](Switch& node, Time) { eager.push_back(node.queued()->eager()); });
-    }
-    SwitchBench bench(plan);
-    bench.Run(offers, samples);
-    return eager;
+    return EagerAt(at, plan, offers);
   };
-  using Bits = std::vector<bool>;
   EXPECT_EQ(run(8, 0, 0, {50_us}), Bits{false});
   EXPECT_EQ(run(8, 0, 1, {50_us}), Bits{true});
   EXPECT_EQ(run(5, 6, 0, {30_us}), Bits{false});  // 6000 with the one that comes.
@@ -136,17 +143,8 @@ TEST(QueuedPortsTest, BecomeEagerAndLateWithTheBytesOfAnInput) {
     std::vector<Offer> offers;
     for (int i = 0; i < from_2; ++i) offers.push_back({Time{} + 1_us, 2, PacketOf(1'000, 1, 0)});
     for (int i = 0; i < from_3; ++i) offers.push_back({Time{} + 1_us, 3, PacketOf(1'000, 1, 0)});
-    std::vector<bool> eager;
-    std::vector<SwitchBench::Action> samples;
-    for (const Duration time : at) {
-      samples.emplace_back(Time{} + time,
-                           [&](Switch& node, Time) { eager.push_back(node.queued()->eager()); });
-    }
-    SwitchBench bench(plan);
-    bench.Run(offers, samples);
-    return eager;
+    return EagerAt(at, plan, offers);
   };
-  using Bits = std::vector<bool>;
   EXPECT_EQ(run(4, 4, {50_us}), Bits{false});
   EXPECT_EQ(run(5, 0, {50_us}), Bits{true});
   // Packets of input 2 go first. Those of input 3 keep the ports eager until two of them are left.
