@@ -9,16 +9,13 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
-#include <numeric>
-#include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/check.h"
 #include "fabric/input_share.h"
 #include "tests/support/literal_memory.h"
+#include "tests/support/memory_rigs.h"
 #include "tests/support/switch_bench.h"
 #include "tests/support/traces.h"
 
@@ -28,59 +25,12 @@ using Model = MemorySettings::Model;
 
 // --- Random arrivals and releases ---
 
-constexpr size_t kPorts = 3;
-
 struct Held {
   PortIndex in;
   PortIndex out;
   size_t cls;
   int64_t bytes;
 };
-
-struct Rig {
-  MemorySettings settings;
-  std::vector<SharedMemory::Port> ports;
-  bool is_round = false;
-};
-
-int64_t RoundTo(int64_t bytes, int64_t unit) { return bytes / unit * unit; }
-// All sizes are multiples of 500, so that packets of such sizes meet limits to the byte.
-void MakeRound(Rig& rig) {
-  rig.is_round = true;
-  rig.settings.size = RoundTo(rig.settings.size, 16'000);
-  rig.settings.mtu = 1'000;
-  rig.settings.resume_offset = 500;
-  for (SharedMemory::Port& port : rig.ports) {
-    for (int64_t* bytes : {&port.buffer, &port.headroom}) *bytes = RoundTo(*bytes, 1'000);
-    if (port.xoff != kUnlimited) port.xoff = RoundTo(port.xoff, 500);
-  }
-}
-
-// Small enough for every limit to bind, with some classes lossless and some not.
-Rig RandomRig(Model model, Rng& rng) {
-  const auto below = [&](uint32_t n) { return static_cast<int64_t>(rng.Below(n)); };
-  const double alphas[] = {1.0 / 16, 1.0 / 8, 0.5, 1, 8};
-  Rig rig;
-  rig.settings = {.model = model,
-                  .size = 190'000 + below(100'000),
-                  .alpha = alphas[rng.Below(5)],
-                  .alpha_in = alphas[rng.Below(3)],
-                  .reserve = 1'000 * below(5),
-                  .mtu = 1'000 + below(500),
-                  .lossless = static_cast<uint8_t>(rng.Below(2) == 0 ? 0 : 0b1100),
-                  .resume_offset = 1 + below(4'000)};
-  for (size_t p = 0; p < kPorts; ++p) {
-    rig.ports.push_back({.buffer = 20'000 + below(20'000),
-                         .headroom = rig.settings.lossless == 0 ? 0 : 2'000 + below(20'000),
-                         .xoff = rng.Below(2) == 0 && model != Model::kPrivate
-                                     ? kUnlimited
-                                     : 10'000 + below(20'000),
-                         .faster = static_cast<double>(1 + rng.Below(4))});
-  }
-  rig.settings.limits_lossless = model == Model::kBroadcom && rng.Below(2) == 0;
-  if (rng.Below(2) == 0) MakeRound(rig);
-  return rig;
-}
 
 // Counts each kind of event, so that a test knows that it has seen all kinds.
 struct Tally {
@@ -93,7 +43,7 @@ struct Tally {
 
 class Comparison {
  public:
-  Comparison(const Rig& rig, Tally& tally)
+  Comparison(const MemoryRig& rig, Tally& tally)
       : rig_(rig),
         memory_(rig.settings, rig.ports),
         literal_(rig.settings, rig.ports),
@@ -162,8 +112,8 @@ class Comparison {
   // input holds less than that, and used() is not zero if one holds more.
   void ExpectEachInputHoldsWhatItSent() const {
     SharedMemory copy = memory_;
-    for (PortIndex in = 0; in < kPorts; ++in) {
-      for (PortIndex out = 0; out < kPorts; ++out) {
+    for (PortIndex in = 0; in < kRigPorts; ++in) {
+      for (PortIndex out = 0; out < kRigPorts; ++out) {
         for (size_t cls = 1; cls <= 3; ++cls) {
           const int64_t held = bytes_[in][out][cls];
           if (held > 0) copy.Release(in, out, cls, held);
@@ -176,12 +126,12 @@ class Comparison {
 
   void ExpectSameBooks() {
     int64_t used = 0;
-    for (PortIndex out = 0; out < kPorts; ++out) used += QueuedAt(out);
+    for (PortIndex out = 0; out < kRigPorts; ++out) used += QueuedAt(out);
     ASSERT_EQ(memory_.used(), used);
     memory_.CheckBooks();
     ExpectEachInputHoldsWhatItSent();
     bool uses_headroom = false;
-    for (PortIndex in = 0; in < kPorts; ++in) {
+    for (PortIndex in = 0; in < kRigPorts; ++in) {
       for (size_t cls = 1; cls <= 3; ++cls) {
         ASSERT_EQ(memory_.headroom_used(in, cls), literal_.hdrm(in, cls));
         ASSERT_EQ(HeldFrom(in, cls), literal_.ingress(in, cls) + literal_.hdrm(in, cls));
@@ -199,11 +149,12 @@ class Comparison {
     ASSERT_EQ(memory_.UsesHeadroom(), uses_headroom);
   }
 
-  const Rig rig_;
+  const MemoryRig rig_;
   SharedMemory memory_;
   LiteralMemory literal_;
   std::vector<Held> held_;
-  std::array<std::array<std::array<int64_t, 4>, kPorts>, kPorts> bytes_ = {};  // By in, out, class.
+  std::array<std::array<std::array<int64_t, 4>, kRigPorts>, kRigPorts> bytes_ =
+      {};  // By in, out, class.
   Tally& tally_;
 };
 
@@ -212,7 +163,7 @@ Tally CompareOverTraces(Model model) {
   for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(fmt::format("model {}, seed {}", static_cast<int>(model), seed));
     Rng rng = Rng::Stream(seed, "test", static_cast<uint64_t>(model));
-    const Rig rig = RandomRig(model, rng);
+    const MemoryRig rig = RandomMemoryRig(model, rng);
     Comparison comparison(rig, tally);
     const auto draw_bytes = [&] {
       if (!rig.is_round) return 64 + static_cast<int64_t>(rng.Below(3'000));
@@ -283,24 +234,11 @@ TEST(SharedMemoryTest, LosslessQueuesHaveALimitOnlyIfItIsAskedFor) {
   }
 }
 
-// Calls check(model, seed, rng) for each model with so many seeds, until one of them fails.
-template <class Check>
-void ForEachModel(uint64_t seeds, uint64_t stream, const Check& check) {
-  for (const Model model : {Model::kPrivate, Model::kDynamic, Model::kHpcc, Model::kBroadcom}) {
-    for (uint64_t seed = 0; seed < seeds; ++seed) {
-      SCOPED_TRACE(fmt::format("model {}, seed {}", static_cast<int>(model), seed));
-      Rng rng = Rng::Stream(seed, "test", stream);
-      check(model, seed, rng);
-      if (testing::Test::HasFatalFailure()) return;
-    }
-  }
-}
-
 // --- Bytes that are safe ---
 
 // Fills a buffer up to the bytes that are safe, with packets from one input to one output, or from
 // and to any.
-void ExpectSafe(const Rig& rig, bool concentrated, Rng& rng) {
+void ExpectSafe(const MemoryRig& rig, bool concentrated, Rng& rng) {
   SharedMemory memory(rig.settings, rig.ports);
   const int64_t safe = memory.SafeBytes(0b1111);
   for (;;) {
@@ -316,16 +254,16 @@ void ExpectSafe(const Rig& rig, bool concentrated, Rng& rng) {
 }
 
 TEST(SharedMemoryTest, NothingIsRefusedOrPausedUpToTheSafeBytes) {
-  ForEachModel(200, /*stream=*/8, [&](Model model, uint64_t seed, Rng& rng) {
-    ExpectSafe(RandomRig(model, rng), seed % 2 == 0, rng);
+  ForEachMemoryModel(200, /*stream=*/8, [&](Model model, uint64_t seed, Rng& rng) {
+    ExpectSafe(RandomMemoryRig(model, rng), seed % 2 == 0, rng);
   });
 }
 
 // The same with a limit for each input. Inputs are drawn with a preference for the first.
 TEST(SharedMemoryTest, NothingIsRefusedOrPausedWithinTheSafeShares) {
   int64_t limited = 0;
-  ForEachModel(400, /*stream=*/9, [&](Model model, uint64_t /*seed*/, Rng& rng) {
-    const Rig rig = RandomRig(model, rng);
+  ForEachMemoryModel(400, /*stream=*/11, [&](Model model, uint64_t /*seed*/, Rng& rng) {
+    const MemoryRig rig = RandomMemoryRig(model, rng);
     SharedMemory memory(rig.settings, rig.ports);
     const SharedMemory::Safe safe = memory.SafeShares(0b1111);
     ASSERT_LE(safe.input, safe.total);
@@ -441,176 +379,6 @@ TEST(SharedMemoryTest, TheLeastLimitOfAnyPortIsSafe) {
   EXPECT_EQ(SharedMemory(settings, ports).SafeBytes(0b1000), 30'000);
 }
 
-// --- In a switch: releases, pauses and resumes at their times ---
-
-void LetPausesExpire(PauseSettings& pause, Rng& rng) {
-  using Refresh = PauseSettings::Refresh;
-  constexpr Refresh kinds[] = {Refresh::kTimer, Refresh::kArrivals, Refresh::kNone};
-  pause.quanta = static_cast<uint16_t>(1 + rng.Below(100));  // Up to 5 us.
-  pause.refresh = kinds[rng.Below(3)];
-  pause.interval =
-      rng.Below(2) == 0 ? Duration{0} : 100_ns * static_cast<int64_t>(1 + rng.Below(20));
-}
-
-SwitchPlan RandomPlan(Model model, Rng& rng) {
-  const Rig rig = RandomRig(model, rng);
-  SwitchPlan plan;
-  plan.shares = rig.ports;
-  plan.queueing.memory = rig.settings;
-  plan.queueing.pause = {.response = rng.Below(2) == 0 ? Duration{0} : 200_ns,
-                         .scan_all = rng.Below(2) == 0};
-  plan.queues = {.classes = 0b1111, .scheduler = Scheduler::kRoundRobin, .marking = {}};
-  plan.queues.queues_control = rng.Below(4) != 0;
-  for (size_t p = 0; p < kPorts; ++p) {
-    plan.ports.push_back({.rate = p == 2 ? 7_Gbps : 10_Gbps, .delay = 1_us, .wire_overhead = 20_B});
-  }
-  if (rng.Below(2) == 0) LetPausesExpire(plan.queueing.pause, rng);
-  return plan;
-}
-
-void ExpectSame(SwitchBench& bench, EventSwitch& reference) {
-  for (size_t r = 0; r < kDropReasons; ++r) {
-    ASSERT_EQ(bench.node().drops(static_cast<DropReason>(r)), reference.drops[r]);
-  }
-  ASSERT_EQ(bench.node().queued()->frames_sent(), reference.frames_sent);
-  for (PortIndex p = 0; p < kPorts; ++p) {
-    const std::vector<EventPort::Sent>& sent = reference.ports()[p].sent;
-    ASSERT_EQ(bench.received(p).size(), sent.size());
-    for (size_t i = 0; i < sent.size(); ++i) {
-      const Packet& packet = bench.received(p)[i];
-      ASSERT_EQ(packet.arrival, sent[i].departure + 1_us);
-      ASSERT_EQ(packet.kind, sent[i].packet.kind);
-      ASSERT_EQ(packet.seq, sent[i].packet.seq);
-      if (packet.kind != PacketKind::kPause) continue;
-      ASSERT_EQ(packet.pause.stop, sent[i].packet.pause.stop);
-      ASSERT_EQ(packet.pause.classes, sent[i].packet.pause.classes);
-    }
-  }
-}
-
-std::vector<std::pair<uint32_t, Time>> SeqsAndArrivals(const std::vector<Packet>& packets) {
-  std::vector<std::pair<uint32_t, Time>> result;
-  for (const Packet& packet : packets) result.emplace_back(packet.seq, packet.arrival);
-  return result;
-}
-
-// Links fail, come up again, and get other rates, whatever the ports are doing. Before each change,
-// appends to `occupied` the bytes in the shared buffer.
-std::vector<SwitchBench::Action> RandomLinkChanges(Rng& rng, std::vector<int64_t>& occupied) {
-  std::vector<SwitchBench::Action> actions;
-  Time at{};
-  for (int i = 0; i < 40; ++i) {
-    at = at + 100_ns * static_cast<int64_t>(1 + rng.Below(60));
-    const PortIndex port = static_cast<PortIndex>(rng.Below(3));
-    const BitRate rate{1'000'000'000 * static_cast<int64_t>(1 + rng.Below(12))};
-    const uint32_t what = rng.Below(3);
-    actions.emplace_back(at, [port, rate, what, &occupied](Switch& node, Time now) {
-      // Transmissions that end now still count, as at eager ports.
-      occupied.push_back(node.queued()->BytesInMemory(now - 1_ps));
-      if (what == 0 && !node.ports()[port].is_down()) return node.TakeDown(port, now);
-      if (what == 1 && node.ports()[port].is_down()) return node.BringUp(port);
-      node.SetChannel(port, now, rate, 1_us);
-    });
-  }
-  return actions;
-}
-
-// Links that come up again after 0.1 to 3.5 us.
-std::vector<PortChange> RandomFailures(Rng& rng) {
-  std::vector<PortChange> changes;
-  Time at{};
-  for (int i = 0; i < 12; ++i) {
-    at += 100_ns * static_cast<int64_t>(40 + rng.Below(60));
-    const PortIndex port = static_cast<PortIndex>(rng.Below(3));
-    changes.push_back({at, port, false});
-    changes.push_back({at + 100_ns * static_cast<int64_t>(1 + rng.Below(35)), port, true});
-  }
-  return changes;
-}
-
-// A port that fails loses its packets, which then occupy nothing, and its pauses.
-TEST(SharedMemoryTest, SwitchesWhoseLinksFailBehaveAsIfEverythingWereAnEvent) {
-  int64_t lost = 0;
-  int64_t frames = 0;
-  ForEachModel(60, /*stream=*/10, [&](Model model, uint64_t seed, Rng& rng) {
-    SwitchPlan plan = RandomPlan(model, rng);
-    plan.queueing.eager = seed % 4 == 3;
-    plan.queues.queues_control = seed % 3 != 0;
-    std::vector<Offer> offers = RandomTrace(
-        {.ports = 3, .pausable = 0b1110, .on_grid = seed % 2 == 0, .load = 4, .packets = 500}, rng);
-    const std::vector<PortChange> changes = RandomFailures(rng);
-    std::vector<SwitchBench::Action> actions;
-    for (const PortChange& change : changes) {
-      actions.emplace_back(change.at, [change](Switch& node, Time now) {
-        change.up ? node.BringUp(change.port) : node.TakeDown(change.port, now);
-      });
-    }
-    SwitchBench bench(plan);
-    bench.Run(offers, actions);
-    SortOffers(offers);
-    EventSwitch reference(plan);
-    reference.Run(offers, changes);
-    ExpectSame(bench, reference);
-    frames += reference.frames_sent;
-    lost += reference.drops[static_cast<size_t>(DropReason::kLinkDown)];
-  });
-  EXPECT_GT(lost, 1'000);
-  EXPECT_GT(frames, 100);
-}
-
-TEST(SharedMemoryTest, LinksThatChangeDoTheSameToLateAndEagerPorts) {
-  int64_t lost = 0;
-  ForEachModel(50, /*stream=*/9, [&](Model model, uint64_t /*seed*/, Rng& rng) {
-    SwitchPlan plan = RandomPlan(model, rng);
-    const std::vector<Offer> offers =
-        RandomTrace({.ports = 3, .pausable = 0b1110, .load = 2, .packets = 300}, rng);
-    std::vector<int64_t> occupied;
-    const std::vector<SwitchBench::Action> actions = RandomLinkChanges(rng, occupied);
-    SwitchBench late(plan);
-    late.Run(offers, actions);
-    const std::vector<int64_t> occupied_late = std::exchange(occupied, {});
-    plan.queueing.eager = true;
-    SwitchBench eager(plan);
-    eager.Run(offers, actions);
-    ASSERT_EQ(occupied_late, occupied);
-    for (size_t r = 0; r < kDropReasons; ++r) {
-      const DropReason reason = static_cast<DropReason>(r);
-      ASSERT_EQ(late.node().drops(reason), eager.node().drops(reason));
-    }
-    for (PortIndex p = 0; p < kPorts; ++p) {
-      ASSERT_EQ(SeqsAndArrivals(late.received(p)), SeqsAndArrivals(eager.received(p)));
-    }
-    EXPECT_EQ(late.node().queued()->frames_sent(), eager.node().queued()->frames_sent());
-    lost += late.node().drops(DropReason::kLinkDown);
-  });
-  EXPECT_GT(lost, 1'000);
-}
-
-// The peers do not obey, so that headroom runs out as well.
-TEST(SharedMemoryTest, SwitchesAdmitReleasePauseAndResumeAsIfEverythingWereAnEvent) {
-  int64_t frames = 0;
-  int64_t drops = 0;
-  ForEachModel(100, /*stream=*/7, [&](Model model, uint64_t seed, Rng& rng) {
-    SwitchPlan plan = RandomPlan(model, rng);
-    plan.queueing.eager = seed % 4 == 3;  // The others become eager now and then.
-    std::vector<Offer> offers = RandomTrace(
-        {.ports = 3, .pausable = 0b1110, .on_grid = seed % 2 == 0, .load = 4, .packets = 500}, rng);
-    SwitchBench bench(plan, seed % 3 == 0 ? 90_ns : 1_us);
-    bench.Run(offers);
-    SortOffers(offers);
-    EventSwitch reference(plan);
-    reference.Run(offers);
-    ExpectSame(bench, reference);
-    if (testing::Test::HasFatalFailure()) return;
-    const bool shared = bench.node().queued()->memory() != nullptr;
-    EXPECT_EQ(shared ? bench.node().queued()->BytesInMemory(kNever) : 0, 0);
-    frames += reference.frames_sent;
-    drops += std::accumulate(reference.drops.begin(), reference.drops.end(), int64_t{0});
-  });
-  EXPECT_GT(frames, 1'000);
-  EXPECT_GT(drops, 1'000);
-}
-
 // --- The dynamic threshold ---
 
 constexpr int64_t kFrame = 1'500;
@@ -687,104 +455,6 @@ TEST(SharedMemoryTest, OverloadedPortsSettleAtTheDynamicThreshold) {
     bench.Run(offers, samples);
     EXPECT_EQ(samples_taken, 500 * static_cast<int64_t>(overloaded));
     EXPECT_GT(bench.node().drops(DropReason::kThreshold), 100);
-  }
-}
-
-// --- Packets that a policy holds back ---
-
-// Holds every packet that it finds room for until `until`, and releases them in their order.
-class HoldingPolicy final : public SwitchPolicy {
- public:
-  HoldingPolicy(Time until, PortIndex out) : until_(until), out_(out) {}
-  Packets asked_about() const override { return Packets::kEvery; }
-  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in,
-                    const Candidates& c) override {
-    const PortIndex port = c.ports.front();
-    if (view.now() >= until_ || !view.Hold(packet, in, port)) return Decision::Forward(port);
-    if (held_.empty()) view.SetTimer(until_, 0);
-    held_.emplace_back(packet, in, port);
-    return Decision::Hold();
-  }
-  void OnTimer(SwitchView& view, uint32_t) override {
-    for (const auto& [packet, in, port] : held_) {
-      if (out_ == port) {
-        view.Release(packet, in, port);
-      } else {
-        view.Release(packet, in, port, out_);
-      }
-    }
-  }
-  size_t StateBytes() const override { return 0; }
-
- private:
-  const Time until_;
-  const PortIndex out_;
-  std::vector<std::tuple<Packet, PortIndex, PortIndex>> held_;
-};
-
-// With alpha 1 a queue may hold half of 8000 bytes, whether its packets wait in it or are held back
-// for it: four of six packets of 1000 bytes are held until 20 us, and two are dropped. Then each
-// takes 0.8 us, at the port for which it was held or at another one.
-TEST(HeldPacketTest, OccupiesTheSharedBuffer) {
-  for (const bool eager : {false, true}) {
-    for (const PortIndex out : {PortIndex{0}, PortIndex{2}}) {
-      SCOPED_TRACE(fmt::format("eager {}, port {}", eager, out));
-      SwitchPlan plan = EqualPorts(3, {.rate = 10_Gbps, .delay = 1_us, .wire_overhead = 0_B},
-                                   {.classes = 0b10, .marking = {}});
-      plan.queueing.memory = {.model = Model::kDynamic, .size = 8'000};
-      plan.queueing.eager = eager;
-      std::vector<Offer> offers;
-      for (int64_t i = 0; i < 6; ++i)
-        offers.push_back({Time{} + 2_us * (i + 1), 1, PacketOf(1'000, 1)});
-      SwitchBench bench(plan, 1_us, std::make_unique<HoldingPolicy>(Time{} + 20_us, out));
-      std::vector<int64_t> bytes;
-      std::vector<SwitchBench::Action> samples;
-      for (const Duration at : {1_us, 3_us, 15_us, 21_us, 30_us}) {
-        samples.emplace_back(Time{} + at, [&](Switch& node, Time now) {
-          bytes.push_back(node.queued()->BytesInMemory(now));
-          EXPECT_EQ(node.held(), now < Time{} + 2_us    ? 0
-                                 : now < Time{} + 4_us  ? 1
-                                 : now < Time{} + 20_us ? 4
-                                                        : 0);
-        });
-      }
-      bench.Run(offers, samples);
-      EXPECT_EQ(bytes, (std::vector<int64_t>{0, 1'000, 4'000, 3'000, 0}));
-      EXPECT_EQ(bench.node().drops(DropReason::kThreshold), 2);
-      ASSERT_EQ(bench.received(out).size(), 4u);
-      for (size_t i = 0; i < 4; ++i) {
-        EXPECT_EQ(bench.received(out)[i].arrival,
-                  Time{} + 21_us + 800_ns * static_cast<int64_t>(i + 1));
-      }
-    }
-  }
-}
-
-// Input 1 must pause above 2500 bytes. Three packets of 1000 bytes are held: the third one pauses
-// it. It resumes when the first one has left, at 20.8 us.
-TEST(HeldPacketTest, PausesItsInputUntilItHasLeft) {
-  for (const bool eager : {false, true}) {
-    for (const bool scan_all : {false, true}) {
-      SwitchPlan plan = EqualPorts(2, {.rate = 10_Gbps, .delay = 1_us, .wire_overhead = 0_B},
-                                   {.classes = 0b10, .marking = {}});
-      plan.queueing.memory.lossless = 0b10;
-      plan.queueing.eager = eager;
-      plan.queueing.pause.scan_all = scan_all;
-      plan.shares = std::vector<SharedMemory::Port>(
-          2, {.buffer = 0, .headroom = 9'000, .xoff = 2'500, .faster = 1});
-      std::vector<Offer> offers;
-      for (int64_t i = 0; i < 3; ++i)
-        offers.push_back({Time{} + 2_us * (i + 1), 1, PacketOf(1'000, 1)});
-      SwitchBench bench(plan, 1_us, std::make_unique<HoldingPolicy>(Time{} + 20_us, 0));
-      bench.Run(offers);
-      EXPECT_EQ(bench.received(0).size(), 3u);
-      ASSERT_EQ(bench.received(1).size(), 2u);
-      const Duration frame = SerializationDelay(64_B, 10_Gbps) + 1_us;
-      EXPECT_TRUE(bench.received(1)[0].pause.stop);
-      EXPECT_EQ(bench.received(1)[0].arrival, Time{} + 6_us + frame);
-      EXPECT_FALSE(bench.received(1)[1].pause.stop);
-      EXPECT_EQ(bench.received(1)[1].arrival, Time{} + 20'800_ns + frame);
-    }
   }
 }
 
