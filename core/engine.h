@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs nodes through simulated time. There is no global event queue.
 //
-// A node cannot affect another one before a packet has crossed the link between them. The shortest
-// link is the lookahead. So when a node's neighbours have run to some instant, it may run alone for
-// one lookahead more: all packets that arrive by then lie on its wires, stamped with their arrival.
-// The stretch of time that it runs is a window. Windows in which no node has anything due are
-// skipped.
+// A node cannot affect another one before a packet has crossed the link between them. The least
+// time that this takes, over all links between groups (core/shard.h), is the lookahead. So when a
+// node's neighbours have run to some instant, it may run alone for one lookahead more: all packets
+// that arrive by then lie on its wires, stamped with their arrival. The stretch of time that it
+// runs is a window. Windows in which no node has anything due are skipped.
 //
 // Fat-trees, leaf-spines and most other fabrics have two sides: links lead only from one side to
 // the other (hosts and every second tier; the tiers between). The sides run in turn. Each runs to

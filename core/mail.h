@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mail between threads. During a window, nodes and wires of one thread leave news and letters
-// for another thread, which reads them at the start of the next window. Other threads may read a
-// page once the border has run (core/shard.h). So the letters of inland nodes go to the page of the
-// next window, except in the last window of a round.
+// The mail between threads. During a window, wires leave news of packets for another thread, and
+// nodes leave letters for any thread, their own too. It reads them at the start of the next window.
+// Other threads may read a page once the border has run (core/shard.h). So the letters of inland
+// nodes go to the page of the next window, except in the last window of a round.
 
 #pragma once
 
@@ -50,8 +50,9 @@ struct Letter {
   }
 };
 
-// The mail from one thread to one other thread: a page for each window. While the reader empties
-// the page of the window before, the writer may fill those of this one and of the next.
+// The mail from one thread to one thread, which may be the same: a page for each window. While the
+// reader empties the page of the window before, the writer may fill those of this one and of the
+// next.
 class Outbox {
  public:
   // A wire on which packets have been put in this window.

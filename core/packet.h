@@ -27,7 +27,8 @@ enum class PacketKind : uint8_t {
   kCnp,   // RoCE: a packet came with a congestion mark. Ultra Ethernet: a pull grants credit.
   kSyn,
   kSynAck,
-  kControl,   // Made by a load balancer: probes, notifications. From here on, packets of no flow.
+  kControl,   // A load balancer's own packet, such as a probe, in class 0 or in that of data. From
+              // here on, packets of no flow.
   kDatagram,  // UDP, in the background: never acknowledged and never retransmitted.
   kPause,     // A PFC pause frame (IEEE 802.1Qbb), which goes only to the far end of its link.
 };
@@ -56,8 +57,8 @@ struct alignas(64) Packet {
     kDsack = 32,     // On ACKs: the segment that caused it had arrived before (RFC 2883).
     kNotify = 64,    // On RoCE's ACKs and NACKs: the packet is also a CNP.
     kTrimmed = 128,  // DATA: a switch has cut the payload off. NACK: asks for that packet alone.
-    kCutAtLastHop = kDsack,  // Trimmed DATA: the port that cut it leads to the destination. NACK,
-                             // with receivers' credit: so it was with the packet asked for.
+    kCutAtLastHop = kDsack,  // Trimmed DATA: the port that cut it leads to the destination. NACK
+                             // to a sender with credit: it asks for such a packet.
   };
 
   // Each of these structs holds fields that only some kinds of packets have.
@@ -88,12 +89,14 @@ struct alignas(64) Packet {
   uint32_t seq = 0;         // DATA: segment number. ACK: next segment expected. DATAGRAM: number.
   HostId src = 0;           // Source of this packet; for an ACK, the receiver of the data.
   HostId dst = 0;
-  uint16_t bytes = 0;       // Size as buffers, ECN thresholds and windows count it.
+  uint16_t bytes = 0;       // As buffers, ECN thresholds and congestion windows count it: payload
+                            // and headers, without preamble and inter-frame gap.
   uint16_t path = kNoPath;  // Source route chosen by the host's balancer, kNoPath: none.
   uint16_t entropy = 0;     // Enters every ECMP hash; a host balancer moves a flow by changing it.
   uint16_t taken = 0;       // The path taken so far, numbered as `path`.
   PacketKind kind = PacketKind::kData;
-  uint8_t priority = 0;
+  uint8_t priority = 0;  // Traffic class. 0 goes first; then, if the order is strict, the lowest
+                         // number. PCP of IEEE 802.1Q counts the other way.
   uint8_t flags = 0;
   uint8_t hops = 0;  // Switches passed.
   union {

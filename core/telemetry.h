@@ -17,7 +17,7 @@
 namespace heddle {
 
 struct alignas(64) Telemetry {
-  static constexpr size_t kMaxSwitches = 6;  // Later switches are not recorded.
+  static constexpr size_t kMaxSwitches = 6;  // Experiments with longer paths are refused.
 
   uint32_t path = 0;                       // A hash of the ports on the path.
   uint8_t hops = 0;                        // Number of switches recorded; it indexes the arrays.

@@ -5,7 +5,8 @@
 //
 // 1. The tail pushes only packets that arrive when the head has not run yet: at or after the time
 //    to which the head's node has run, or will run in this window. So even if both ends run at
-//    once, they never meet at a packet, and what precedes a window (core/shard.h) orders the rest.
+//    once, they never meet at a packet. The wait before each window (Shard::border_ran) makes what
+//    the tail wrote in earlier windows visible to the head.
 // 2. The order of the ring is the order of arrival: nothing inside a wire is ever sorted.
 // 3. The slot behind the last packet has the arrival kNever, so a head on the same thread finds the
 //    end of the wire without a look at the tail. A head on another thread learns of new packets by

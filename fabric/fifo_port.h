@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // An egress port with one FIFO queue, drop-tail, ECN marking at enqueue, and never paused.
 //
-// At such a port, the departure of a packet is known when it is enqueued, because no later event
-// can change it. So the port puts the packet onto the wire at once, stamped with its future
-// arrival. One event per packet-hop then gives the same result, to the picosecond, as separate
-// arrival and departure events. The queue at any instant is the set of packets that depart later.
-// A packet departs the link's delay before it arrives, so the port keeps no record of departures
-// beside the wire, except after a change of the delay.
+// At such a port, the departure of a packet is known when it is enqueued: no later packet and no
+// pause can change it. So the port puts the packet onto the wire at once, stamped with its future
+// arrival. If the link changes, between windows, the port corrects the packets on the wire. One
+// event per packet-hop then gives the same result, to the picosecond, as separate arrival and
+// departure events. The queue at any instant is the set of packets that depart later. A packet
+// departs the link's delay before it arrives, so the port keeps no record of departures beside the
+// wire, except after a change of the delay.
 
 #pragma once
 

@@ -40,7 +40,8 @@ struct FlowSpec {
   // destination, wherever routes allow it; kAnyNic: a hash chooses.
   uint8_t src_nic = kAnyNic;
   uint8_t dst_nic = kAnyNic;
-  uint16_t lane = kNoLane;  // The path that a workload has planned it for, counted from 0.
+  uint16_t lane = kNoLane;  // The path that a workload has planned it for, counted from 0 (not a
+                            // Lane of a NIC).
   uint32_t job = 0;   // Number of the flow's incast query or closed-loop job, from 1; 0: none.
   uint32_t iter = 0;  // The job's iteration.
   uint32_t step = 0;  // The step of the iteration's schedule.

@@ -16,9 +16,10 @@
 namespace heddle {
 
 struct Marking {
-  int64_t above = kUnlimited;  // Up to this length no packet is marked; in the buffer's unit.
-  int64_t all = kUnlimited;    // Above this length all packets are marked; likewise.
-  double at_all = 1;           // The probability just below `all`.
+  int64_t above = kUnlimited;  // K or Kmin: up to this length no packet is marked; in the buffer's
+                               // unit.
+  int64_t all = kUnlimited;    // K or Kmax: above this length all packets are marked; likewise.
+  double at_all = 1;           // Pmax: the probability at `all`.
   bool at_dequeue = false;     // The length behind a leaving packet decides, not that at enqueue.
   bool counts_departing = false;  // at_dequeue: that length includes the leaving packet.
 
@@ -39,7 +40,7 @@ struct Marking {
   }
 };
 
-// DCTCP's K (SIGCOMM 2010, section 3.4, gives 20 packets at 1 Gbps and 65 at 10 Gbps): 30 KB up to
+// DCTCP's K (SIGCOMM 2010, section 3, gives 20 packets at 1 Gbps and 65 at 10 Gbps): 30 KB up to
 // 1 Gbps, 97.5 KB at 10 Gbps, linear in between, then 30 KB per 10 Gbps where that is more.
 inline Bytes DefaultMarkingThreshold(BitRate rate) {
   const double gbps = static_cast<double>(rate.bps) * 1e-9;

@@ -11,10 +11,11 @@
 // With a shared buffer, a packet that leaves one port changes what another port may do, and may end
 // a pause, so the ports would have to be eager. But while the buffer holds few bytes, in all and
 // from each input, no packet can be refused and no input must pause (SharedMemory::SafeShares).
-// Ports with a shared buffer begin late. They add up the bytes that arrive. When a sum exceeds the
-// safe bytes, they count what the buffer holds, and become eager if that is more than three
-// quarters of the safe bytes. At the end of a window they become late again if the buffer holds at
-// most half of the safe bytes, none of it in headroom, and no input is paused.
+// Ports with a shared buffer begin late. They add up the bytes that arrive, and do not subtract
+// those that leave. When a sum exceeds the safe bytes, they count what the buffer holds, and become
+// eager if that is more than three quarters of the safe bytes. At the end of a window they become
+// late again if the buffer holds at most half of the safe bytes, none of it in headroom, and no
+// input is paused.
 
 #pragma once
 
@@ -42,7 +43,8 @@ struct PauseSettings {
   Duration response{0};       // Time from the arrival of a pause frame to its effect.
   bool scan_all = false;      // A leaving packet may resume any input, not only its own.
   uint16_t frame_bytes = 64;  // Size of a pause frame as in buffers.
-  uint16_t quanta = 0;        // How long a pause lasts; 0: until a resume frame ends it.
+  uint16_t quanta = 0;        // How long a pause lasts, in times of 512 bits (IEEE 802.3, annex
+                              // 31B); 0: until a resume frame ends it.
 
   // When the switch repeats the pause frame to a sender that must stay paused.
   enum class Refresh { kTimer, kArrivals, kNone };
@@ -176,14 +178,15 @@ class QueuedPorts {
   // Sets the function to call for each transmission that CatchUp() starts, and when it starts.
   void SetShown(std::function<void(const Started&, Time)> shown) { shown_ = std::move(shown); }
   // The same for all ports, at the end of a window. Afterwards NextLate() is when the next decision
-  // is due. At other times no decision is due before NextLate().
+  // is due. At other times it is a lower bound of that.
   void CatchUpAll(Time time, const Window& window);
   Time NextLate() const { return next_late_; }
 
   // Some ports may run ahead of the others if all ports are sure to stay late meanwhile.
   // StaysLate() returns true if they do with `bytes` more from input `in` and `others` from any.
-  // CountMemory() counts anew what the shared buffer holds, which makes room. Reserve() takes room
-  // for a packet that comes later; call Unreserve() before it comes.
+  // CountMemory() counts what the shared buffer holds now, so that packets which have left do not
+  // count any more. Reserve() takes room for a packet that comes later; call Unreserve() before it
+  // comes.
   bool StaysLate(PortIndex in, int64_t bytes, int64_t others) const {
     if (!memory_) return true;
     if (in_memory_ + bytes + others > safe_bytes_) return false;
@@ -214,8 +217,8 @@ class QueuedPorts {
 
   // --- Eager ports ---
 
-  // When the next transmission ends, and when the next port may choose a packet. Events of one
-  // instant run in this order: ends, arrivals, effects of pauses, choices.
+  // When the next transmission ends, and when the next port may choose a packet. The order of the
+  // events of one instant is that of core/node.h.
   Time NextEnd() const { return ends_.Next(); }
   Time NextChoice() const { return choices_.Next(); }
   Time NextEvent() const { return std::min({NextEnd(), NextEffect(), NextChoice()}); }

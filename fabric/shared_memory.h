@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shared buffer of a switch: which port may use how much of it, and when the sender at the far
-// end of a link must pause (PFC). QueuedPorts calls Admit() for every packet that arrives and
-// Release() for every packet that leaves.
+// end of a link must pause (PFC). QueuedPorts calls Admit() and Release() for each packet while its
+// ports are eager. While they are late, only packets that a policy holds back are charged here.
 //
 // Every packet is charged twice, to the (input, class) it came from and to the (output, class) it
 // waits for. Beyond its reserve, an input takes bytes from the common pool. A lossless class may
 // also take them from headroom, which belongs to that input alone and holds the packets that arrive
 // between the decision to pause a sender and the pause's effect (IEEE 802.1Qbb). Packets of class
-// 0, control, are not charged and never dropped for lack of buffer.
+// 0 are not charged and never dropped for lack of buffer, except at ports that trim packets, which
+// limit them (fabric/trimming.h).
 
 #pragma once
 
@@ -25,7 +26,7 @@
 
 namespace heddle {
 
-inline constexpr size_t kClasses = 8;  // Packet::priority; 0 is control.
+inline constexpr size_t kClasses = 8;  // Packet::priority.
 
 enum class DropReason : uint8_t {
   kTail,       // The port's own buffer is full.
@@ -52,7 +53,8 @@ struct MemorySettings {
     kPrivate,   // Each port has a buffer of its own.
     kDynamic,   // A queue may hold alpha times the free pool (Choudhury and Hahne, ToN 1998).
     kHpcc,      // An input may hold alpha times the free pool; no limit at outputs (HPCC, 2019).
-    kBroadcom,  // An input pauses at alpha_in, a queue is full at alpha times the free pool.
+    kBroadcom,  // A lossless class of an input pauses above alpha_in times the free pool of inputs;
+                // a queue holds alpha times that of outputs (the simulator of ConWeave, 2023).
   };
 
   Model model = Model::kPrivate;
@@ -71,7 +73,8 @@ class SharedMemory {
   struct Port {
     int64_t buffer;             // kPrivate: bytes or packets for lossy classes.
     int64_t headroom = 0;       // Bytes for each lossless class of this input.
-    int64_t xoff = kUnlimited;  // An input pauses above this, even if the pool has room.
+    int64_t xoff = kUnlimited;  // Bytes beyond the reserve above which a lossless class of this
+                                // input pauses, even if the pool has room.
     double faster = 1;          // Rate over that of the slowest NIC: scales kHpcc's alpha, up to 1.
   };
   SharedMemory(const MemorySettings& settings, const std::vector<Port>& ports);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A leaf with short links to its hosts, as the hub of their group (core/shard.h). It sends packets
-// from outside ahead of those from its hosts. Its policy has promised to look at no port to a host
-// (only_chooses), or is not asked at all.
+// from outside ahead of those from its hosts. Its policy is asked about no packet, or it only
+// chooses (SwitchPolicy::only_chooses): it reads the queues of its candidates, none of which leads
+// to a host.
 
 #include <limits>
 #include <optional>
@@ -10,7 +11,7 @@
 
 namespace heddle {
 
-// Fills in `keeps_`. Returns false if the ports are eager or the policy does more than choose, and
+// Fills in `keeps_`. Returns false if the ports are eager, if the policy does more than choose, or
 // if RunInward() could change the order of packets at a port. It could if a packet from a host for
 // a host that is apart is on its way, or if kept packets could not be sent in the order of
 // in-ports.
@@ -39,9 +40,9 @@ bool Switch::MayRunInward(Time start) {
   return may;
 }
 
-// Returns the most bytes that hosts can send before `window.end`, if queued ports are sure to stay
-// late with these; nothing if not. Unless as much room is left for packets from outside, the ports
-// count their shared buffer anew.
+// Returns the most bytes that can arrive from hosts before `window.end`, if queued ports are sure
+// to stay late with these; nothing if not. The ports count their shared buffer anew if they might
+// not stay late with twice as many, half of them from outside.
 std::optional<int64_t> Switch::MostOutward(const Window& window) {
   if (!queued_) return 0;
   constexpr int64_t kUnknown = kUnlimited / (4 * (std::numeric_limits<PortIndex>::max() + 1));
