@@ -149,7 +149,11 @@ class TransportModel {
                                                   const BandwidthDelay* bandwidth_delay) const = 0;
 };
 
-// dctcp, mmptcp, mprdma, mptcp, rocev2, tcp, uet.
-const Kinds<TransportModel>& Transports();
+// The registry of all transports, by name. A file that ends in _model.cc, in the folder of the
+// transport, registers its model:
+//
+//   class MyModel final : public TransportModel { ... };
+//   [[maybe_unused]] const bool registered = Transports().Add<MyModel>({"my", "A sentence.", ""});
+Kinds<TransportModel>& Transports();
 
 }  // namespace heddle
