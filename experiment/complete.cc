@@ -19,6 +19,7 @@
 #include "fabric/paths.h"
 #include "fabric/switch.h"
 #include "lb/parts/make_policies.h"
+#include "network/host_kinds.h"
 #include "network/ideal_fct.h"
 #include "network/network.h"
 #include "settings/wording.h"
@@ -171,18 +172,19 @@ void CheckReturnPaths(const Experiment& experiment, const Routing& routing,
                                   path));
 }
 
-// The longest idle round trip between leaves: a full packet there, an ACK back. With very many
+// The longest idle round trip between hosts: a full packet there, an ACK back. With very many
 // leaves only every n-th leaf is looked at.
-Duration BaseRtt(const Routing& routing, const Graph& graph, const PacketSizes& sizes) {
+Duration BaseRtt(const Routing& routing, const PacketSizes& sizes) {
   IdealFct ideal(routing, sizes);
-  std::vector<HostId> hosts = routing.first_hosts();
-  if (hosts.size() == 1) hosts.push_back(static_cast<HostId>(graph.hosts - 1));
-  constexpr size_t kMaxHosts = 64;
-  const size_t step = hosts.size() / kMaxHosts + 1;
+  const std::vector<std::vector<HostKind>> kinds = HostKindsOf(routing);
+  constexpr size_t kMostLeaves = 64;
+  const size_t step = kinds.size() / kMostLeaves + 1;
   Duration longest{0};
-  for (size_t i = 0; i < hosts.size(); i += step) {
-    for (size_t j = 0; j < hosts.size(); j += step) {
-      if (i != j) longest = std::max(longest, ideal.Of(hosts[i], hosts[j], sizes.mss).tx);
+  for (size_t from = 0; from < kinds.size(); from += step) {
+    for (size_t to = 0; to < kinds.size(); to += step) {
+      ForEachPairOfKinds(kinds[from], kinds[to], [&](HostId src, HostId dst) {
+        longest = std::max(longest, ideal.Of(src, dst, sizes.mss).tx);
+      });
     }
   }
   return longest;
@@ -547,7 +549,7 @@ FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& 
   FabricShape shape{.tiers = 1,
                     .leaves = routing.leaves(),
                     .leaf_uplinks = 0,
-                    .base_rtt = BaseRtt(routing, graph, transport.sizes()),
+                    .base_rtt = BaseRtt(routing, transport.sizes()),
                     .host_rate = routing.HostUplink(0).rate,
                     .fabric_rate = {},
                     .marking_delay = MarkingDelay(rule, transport, graph),
@@ -558,7 +560,7 @@ FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& 
   const PacketSizes sizes = transport.sizes();
   shape.packet = Bytes{sizes.DataPacket(sizes.mss) + sizes.wire_overhead};
   shape.pause_above = rule.pfc.xoff.value_or(shape.pause_above);
-  shape.switch_memory = rule.memory.size.value_or(shape.switch_memory);
+  shape.switch_memory = rule.memory.SizeAt(SlowestNic(graph));
   Channel slowest_host = routing.HostUplink(0);
   for (size_t h = 0; h < graph.hosts; ++h) {
     const Channel& channel = routing.HostUplink(static_cast<HostId>(h));
@@ -599,7 +601,7 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
   CheckTelemetry(*settings.transport.settings, routing, diagnostics);
   if (!diagnostics.IsSound("topology")) return;
   experiment.mean_links = routing.MeanLinks();
-  experiment.base_rtt = BaseRtt(routing, experiment.graph, settings.transport.settings->sizes());
+  experiment.base_rtt = BaseRtt(routing, settings.transport.settings->sizes());
   if (diagnostics.IsSound("schedule")) {
     experiment.events = Resolve(settings.schedule, seed, "schedule", experiment.graph, diagnostics);
     experiment.faults =

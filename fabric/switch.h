@@ -33,6 +33,14 @@ namespace heddle {
 struct NextHopTable {
   std::vector<uint16_t> set_of_leaf;
   std::vector<std::vector<NextHop>> sets;
+  // Hosts with several links of which some are down, ascending, and their sets: their next hops may
+  // differ from those of their leaf.
+  std::vector<std::pair<HostId, uint16_t>> set_of_host = {};
+
+  const std::vector<NextHop>& Towards(HostId host, uint16_t leaf) const {
+    const auto its = std::ranges::find(set_of_host, host, &std::pair<HostId, uint16_t>::first);
+    return sets[its == set_of_host.end() ? set_of_leaf[leaf] : its->second];
+  }
 };
 
 // A packet that has passed this many switches goes in circles.
@@ -285,10 +293,13 @@ inline PortIndex SwitchView::UplinkOf(uint16_t path) const {
 inline size_t SwitchView::leaves() const { return self_.leaves_.leaves; }
 inline size_t SwitchView::hosts() const { return self_.leaves_.of_host.size(); }
 inline uint16_t SwitchView::LeafOf(HostId host) const { return self_.leaves_.of_host[host]; }
+inline uint16_t SwitchView::GroupOf(HostId host) const {
+  return self_.routes_.group_of_host[host].group;
+}
 inline std::span<const NextHop> SwitchView::NextHopsTo(HostId host) const {
   if (!self_.WantsNextHops()) [[unlikely]]
     RefuseNextHops();
-  return self_.next_hops_.sets[self_.next_hops_.set_of_leaf[LeafOf(host)]];
+  return self_.next_hops_.Towards(host, LeafOf(host));
 }
 inline bool SwitchView::IsAttached(HostId host) const {
   const Candidates& candidates = self_.CandidatesTo(host);

@@ -154,6 +154,11 @@ class SwitchView {
   std::span<const PortIndex> Uplinks() const;
   PortIndex UplinkOf(uint16_t path) const;
 
+  // Hosts of one group have the same candidates, unless they are attached to this switch. A group
+  // is a leaf, or a host with several links of which some are down. Numbered from 0; the number of
+  // groups may change with the version of candidates.
+  uint16_t GroupOf(HostId host) const;
+
   // Describes the next hops towards `host`, which is not attached: one entry for each candidate, in
   // their order. Only for policies whose wants_next_hops() returns true.
   std::span<const NextHop> NextHopsTo(HostId host) const;

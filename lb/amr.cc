@@ -113,6 +113,7 @@ class Amr final : public SwitchPolicy {
   // The next hops towards a leaf.
   struct Group {
     uint32_t version = 0;         // Version of the candidates; 0: the weights are out of date.
+    uint32_t candidates = 0;      // Their id: hosts with links that are down have others.
     std::vector<double> weights;  // By candidate: the sum of the weights up to it.
     std::vector<double> told;     // By port: its weight as the controller has it, or kUntold.
   };
@@ -120,7 +121,9 @@ class Amr final : public SwitchPolicy {
   // The draw may return the same port again.
   PortIndex Draw(const SwitchView& view, HostId dst, const Candidates& candidates) {
     Group& group = groups_[view.LeafOf(dst)];
-    if (group.version != candidates.version) Fill(view, dst, candidates, group);
+    if (group.version != candidates.version || group.candidates != candidates.id) {
+      Fill(view, dst, candidates, group);
+    }
     const double point = rng_.Uniform() * group.weights.back();
     const auto chosen = std::ranges::upper_bound(group.weights, point);
     const size_t last = candidates.ports.size() - 1;  // Rounding may lead beyond it.
@@ -131,6 +134,7 @@ class Amr final : public SwitchPolicy {
   // capacity behind it as its weight.
   static void Fill(const SwitchView& view, HostId dst, const Candidates& candidates, Group& group) {
     group.version = candidates.version;
+    group.candidates = candidates.id;
     group.weights.clear();
     const std::span<const NextHop> next_hops = view.NextHopsTo(dst);
     double sum = 0;

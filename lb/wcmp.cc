@@ -26,11 +26,16 @@ class Wcmp final : public SwitchPolicy {
   bool wants_next_hops() const override { return true; }
   bool only_chooses() const override { return true; }
 
-  void Attach(SwitchView& view) override { groups_.resize(view.leaves()); }
+  void Attach(SwitchView& view) override {
+    leaves_ = view.leaves();
+    groups_.resize(leaves_);
+  }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
-    Group& group = groups_[view.LeafOf(packet.dst)];
+    const size_t number = view.GroupOf(packet.dst);
+    if (number >= groups_.size()) groups_.resize(number + 1);  // After a failure.
+    Group& group = groups_[number];
     if (group.version != candidates.version) Fill(view, packet.dst, candidates, group);
     return Decision::Forward(EcmpPort(packet, salt_, group.ports));
   }
@@ -38,7 +43,7 @@ class Wcmp final : public SwitchPolicy {
   // Each group has all its entries, of two bytes each.
   size_t StateBytes() const override {
     const size_t entries = static_cast<size_t>(settings_.entries);
-    return sizeof(salt_) + groups_.size() * entries * sizeof(PortIndex);
+    return sizeof(salt_) + leaves_ * entries * sizeof(PortIndex);
   }
 
  private:
@@ -60,9 +65,10 @@ class Wcmp final : public SwitchPolicy {
     }
   }
 
+  size_t leaves_ = 0;
   const WcmpSettings settings_;
   const uint64_t salt_;
-  std::vector<Group> groups_;  // By leaf.
+  std::vector<Group> groups_;  // By group of hosts (SwitchView::GroupOf).
 };
 
 class WcmpBalancer final : public LoadBalancer {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "network/host_kinds.h"
+
 namespace heddle {
 namespace {
 
@@ -35,10 +37,13 @@ PairBandwidthDelay::PairBandwidthDelay(const Graph& graph, const Routing& routin
       inner_[from * leaves_ + to] = WorstOf(ways, first[from], first[to]);
     }
   }
-  for (const HostId src : first) {
-    for (const HostId dst : first) {
-      largest_ = std::max(largest_, Between(src, dst));
-      longest_ = std::max(longest_, RoundTrip(src, dst));
+  const std::vector<std::vector<HostKind>> kinds = HostKindsOf(routing);
+  for (const std::vector<HostKind>& from : kinds) {
+    for (const std::vector<HostKind>& to : kinds) {
+      ForEachPairOfKinds(from, to, [this](HostId src, HostId dst) {
+        largest_ = std::max(largest_, Between(src, dst));
+        longest_ = std::max(longest_, RoundTrip(src, dst));
+      });
     }
   }
 }

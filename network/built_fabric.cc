@@ -47,9 +47,7 @@ const Adjacency::Port& BuiltFabric::Quickest(SwitchId from, HostId host) const {
 
 // A port of a shared buffer may fill all of it.
 Bytes BuiltFabric::BufferOf(const Channel& channel) const {
-  if (rule_.memory.model != MemorySettings::Model::kPrivate && rule_.memory.size) {
-    return *rule_.memory.size;
-  }
+  if (rule_.memory.model != MemorySettings::Model::kPrivate) return rule_.memory.SizeAt(nic_);
   const PortSettings port = rule_.SwitchPort(channel, Bytes{0});
   return Bytes{port.buffer} * (port.count_packets && port.buffer != kUnlimited ? packet_ : 1);
 }

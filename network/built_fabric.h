@@ -7,7 +7,9 @@
 #include <optional>
 
 #include "fabric/fabric_map.h"
+#include "topo/graph.h"
 #include "topo/port_rule.h"
+#include "topo/queue_plan.h"
 #include "topo/routing.h"
 #include "transport/packet_sizes.h"
 
@@ -16,8 +18,12 @@ namespace heddle {
 class BuiltFabric final : public FabricMap {
  public:
   // `routing` and `rule` outlive this.
-  BuiltFabric(const Routing& routing, const PortRule& rule, const PacketSizes& sizes)
-      : routing_(routing), rule_(rule), packet_(sizes.DataPacket(sizes.mss)) {}
+  BuiltFabric(const Graph& graph, const Routing& routing, const PortRule& rule,
+              const PacketSizes& sizes)
+      : routing_(routing),
+        rule_(rule),
+        packet_(sizes.DataPacket(sizes.mss)),
+        nic_(SlowestNic(graph)) {}
 
   std::optional<Way> WayTo(SwitchId from, PortIndex port, uint16_t leaf) const override;
   std::optional<SwitchId> PeerOf(SwitchId at, PortIndex port) const override;
@@ -32,6 +38,7 @@ class BuiltFabric final : public FabricMap {
   const Routing& routing_;
   const PortRule& rule_;
   const int64_t packet_;  // A full packet, as buffered.
+  const BitRate nic_;     // The rate of the slowest link of a host.
 };
 
 }  // namespace heddle

@@ -38,15 +38,20 @@ RoutingTable WithoutPort(const RoutingTable& table, PortIndex port) {
 NextHopTable WithoutPort(const NextHopTable& next_hops, const RoutingTable& table, PortIndex port,
                          std::span<const HostId> hosts) {
   NextHopTable without;
-  for (size_t leaf = 0; leaf < next_hops.set_of_leaf.size(); ++leaf) {
-    const std::vector<NextHop>& before = next_hops.sets[next_hops.set_of_leaf[leaf]];
-    const std::span<const PortIndex> ports = table.Towards(hosts[leaf]);
-    std::vector<NextHop> after;
+  const auto add = [&](HostId host, uint16_t leaf) {
+    const std::vector<NextHop>& before = next_hops.Towards(host, leaf);
+    const std::span<const PortIndex> ports = table.Towards(host);
+    std::vector<NextHop>& after = without.sets.emplace_back();
     for (size_t i = 0; i < before.size(); ++i) {
       if (ports[i] != port) after.push_back(before[i]);
     }
-    without.set_of_leaf.push_back(static_cast<uint16_t>(without.sets.size()));
-    without.sets.push_back(std::move(after));
+    return static_cast<uint16_t>(without.sets.size() - 1);
+  };
+  for (size_t leaf = 0; leaf < next_hops.set_of_leaf.size(); ++leaf) {
+    without.set_of_leaf.push_back(add(hosts[leaf], static_cast<uint16_t>(leaf)));
+  }
+  for (const auto& [host, set] : next_hops.set_of_host) {
+    without.set_of_host.emplace_back(host, add(host, /*leaf=*/0));
   }
   return without;
 }

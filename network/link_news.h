@@ -56,8 +56,8 @@ class LinkNews {
 // Returns `table` as a switch changes it by itself when it notices that `port` is down.
 RoutingTable WithoutPort(const RoutingTable& table, PortIndex port);
 
-// The same for the descriptions of next hops. `hosts` has one host of each leaf, by leaf index;
-// `table` still has the port.
+// The same for the descriptions of next hops. `hosts` has one host of each leaf, by leaf index,
+// that has the leaf's next hops; `table` still has the port.
 NextHopTable WithoutPort(const NextHopTable& next_hops, const RoutingTable& table, PortIndex port,
                          std::span<const HostId> hosts);
 

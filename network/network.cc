@@ -64,7 +64,7 @@ Network::Network(const NetworkPlan& plan)
     : plan_(plan),
       live_(*plan.graph),
       routing_(*plan.graph),
-      map_(routing_, *plan.port, plan.transport->sizes()),
+      map_(*plan.graph, routing_, *plan.port, plan.transport->sizes()),
       queue_plan_(*plan.graph, *plan.port,
                   TrafficOf(*plan.transport, plan.background, RoundTripFor(plan, routing_)),
                   {plan.events.begin(), plan.events.end()}),
@@ -75,6 +75,7 @@ Network::Network(const NetworkPlan& plan)
     tables_.resize(plan.graph->switches.size());
     next_hops_.resize(plan.graph->switches.size());
   }
+  if (!plan.events.empty()) routed_ = *plan.graph;
   MakeNodes();
   const auto chooses = [](const HostPolicy* policy) { return policy != nullptr; };
   if (std::ranges::any_of(host_policies_, chooses)) paths_ = routing_.MakePathTable();
@@ -275,7 +276,10 @@ void Network::MakeQueues() {
 // as much.
 Duration Network::LeastCrossing(const Channel& channel) const {
   const PacketSizes sizes = plan_.transport->sizes();
-  const int64_t least = std::min<int64_t>(kMinPacketBytes, sizes.Smallest());
+  int64_t least = std::min<int64_t>(kMinPacketBytes, sizes.Smallest());
+  if (plan_.port->pfc.on()) {
+    least = std::min<int64_t>(least, queue_plan_.queueing().pause.frame_bytes);
+  }
   const Bytes smallest{least + sizes.wire_overhead};
   return channel.delay + SerializationDelay(smallest, channel.rate) - 1_ps;
 }

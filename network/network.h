@@ -8,8 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -156,7 +157,7 @@ class Network {
   }
   Host& HostAt(VertexId vertex) { return *hosts_[live_.HostAt(vertex)]; }
   Switch& SwitchAt(VertexId vertex) { return *switches_[live_.SwitchAt(vertex)]; }
-  Time NextReroute() const { return reroutes_.empty() ? kNever : *reroutes_.begin(); }
+  Time NextReroute() const { return reroutes_.empty() ? kNever : reroutes_.begin()->first; }
   Time NextControl() const { return controller_ ? controller_->Next() : kNever; }
   void Apply(const LinkEvent& event, Time now);
   void Apply(const SwitchEvent& event);
@@ -167,6 +168,7 @@ class Network {
   void SetNextHops(Switch& at, NextHopTable next_hops);
   PortIndex PortOf(VertexId vertex, uint32_t link) const;
   void Reroute(Time now);
+  void LeaveNoticed(Time now);
   void TellNextHops(const Routing& routing);
   Duration LeastCrossing(const Channel& channel) const;
   void SetLink(VertexId vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
@@ -185,7 +187,14 @@ class Network {
   uint32_t routes_version_ = 1;
   size_t next_event_ = 0;
   size_t next_fault_ = 0;
-  std::set<Time> reroutes_;  // The times at which routes are due to change.
+  // What routing has not heard of yet, by the time at which it hears of it and routes change.
+  struct RoutedChange {
+    uint32_t link;
+    std::optional<bool> up;
+    std::optional<BitRate> rate;
+  };
+  std::multimap<Time, RoutedChange> reroutes_;
+  Graph routed_;  // The network as routing knows it. Empty if no link ever changes.
   // The directions of a link that carry packets: from its end a to b, and back.
   struct Carries {
     bool there = true;
@@ -197,6 +206,7 @@ class Network {
   // failure is noticed before routing has converged.
   std::vector<RoutingTable> tables_;
   std::vector<NextHopTable> next_hops_;
+  std::vector<HostId> next_hop_hosts_;  // By leaf: the host whose next hops stand for the leaf's.
   Duration close_delay_;
   std::unique_ptr<PairBandwidthDelay> bandwidth_delay_;  // Null if the transport needs none.
   std::unique_ptr<TransportMaker> transport_;

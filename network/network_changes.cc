@@ -20,10 +20,7 @@ void Network::Change(Time now) {
   for (; NextEvent() <= now; ++next_event_) Apply(plan_.events[next_event_], now);
   for (; NextFault() <= now; ++next_fault_) Apply(plan_.faults[next_fault_]);
   while (const auto news = news_.Take(now)) Learn(*news, now);
-  if (NextReroute() <= now) {
-    reroutes_.erase(reroutes_.begin());
-    Reroute(now);
-  }
+  if (NextReroute() <= now) Reroute(now);
   if (NextControl() > now) return;
   controller_->Act(now);
   HEDDLE_CHECK(NextControl() > now, "a controller that acted at {} ps wants to act again at {}",
@@ -50,7 +47,9 @@ void Network::Apply(const LinkEvent& event, Time now) {
   SetLink(link.b, event.link, link.b_to_a, carries.back, before.back, now);
   if (event.up && !event.silent) news_.Report(event.link, carries.there && carries.back, now);
   // New rates change no route, but may change weights.
-  if (event.rate && weighs_) reroutes_.insert(now + plan_.routing.convergence);
+  if (event.rate && weighs_) {
+    reroutes_.insert({now + plan_.routing.convergence, {event.link, std::nullopt, event.rate}});
+  }
 }
 
 // The ends of a link stop using it as soon as they notice that it is down, and all others when
@@ -60,7 +59,7 @@ void Network::Learn(const LinkNews::News& news, Time now) {
   const bool is_early = plan_.routing.detect.has_value();
   if (is_early && link.up == news.up) return;  // The link was down for too short a time.
   link.up = news.up;
-  reroutes_.insert(news.routes);
+  reroutes_.insert({news.routes, {news.link, news.up, std::nullopt}});
   if (!is_early || news.up || news.routes <= now) return;
   ++routes_version_;
   Leave(link.a, news.link, now);
@@ -71,8 +70,12 @@ void Network::Learn(const LinkNews::News& news, Time now) {
 void Network::Leave(VertexId vertex, uint32_t link, Time now) {
   if (live_.IsHost(vertex)) {
     Host& host = HostAt(vertex);
-    if (host.nics() > 1) host.SetFirstHops(Routing(live_).FirstHopsOf(host.id()), now);
-    return;
+    if (host.nics() < 2) return;
+    Graph known = routed_;  // And what the host has noticed of its own links.
+    for (const Adjacency::Port& nic : routing_.NicsOf(host.id())) {
+      known.links[nic.link].up = known.links[nic.link].up && live_.links[nic.link].up;
+    }
+    return host.SetFirstHops(Routing(known).FirstHopsOf(host.id()), now);
   }
   Switch& s = SwitchAt(vertex);
   const PortIndex port = PortOf(vertex, link);
@@ -81,7 +84,7 @@ void Network::Leave(VertexId vertex, uint32_t link, Time now) {
   table.version = routes_version_;
   SetRoutes(s, std::move(table));
   if (!s.WantsNextHops()) return;
-  SetNextHops(s, WithoutPort(next_hops_[s.id()], before, port, routing_.first_hosts()));
+  SetNextHops(s, WithoutPort(next_hops_[s.id()], before, port, next_hop_hosts_));
 }
 
 void Network::SetRoutes(Switch& at, RoutingTable table) {
@@ -137,9 +140,17 @@ void Network::SetLink(VertexId vertex, uint32_t link, const Channel& channel, bo
   if (!was_up && up) s.BringUp(port);
 }
 
-// Gives every switch new routes, over the links that are up.
+// Gives every switch new routes, over the links that are up as far as routing knows.
 void Network::Reroute(Time now) {
-  const Routing live(live_);
+  for (; NextReroute() <= now; reroutes_.erase(reroutes_.begin())) {
+    const RoutedChange& change = reroutes_.begin()->second;
+    Graph::Link& link = routed_.links[change.link];
+    link.up = change.up.value_or(link.up);
+    for (Channel* channel : {&link.a_to_b, &link.b_to_a}) {
+      channel->rate = change.rate.value_or(channel->rate);
+    }
+  }
+  const Routing live(routed_);
   ++routes_version_;
   for (const std::unique_ptr<Switch>& s : switches_) {
     RoutingTable table = live.TableOf(s->id());
@@ -150,10 +161,24 @@ void Network::Reroute(Time now) {
     if (host->nics() > 1) host->SetFirstHops(live.FirstHopsOf(host->id()), now);
   }
   TellNextHops(live);
+  LeaveNoticed(now);
   if (paths_) paths_->Replace(std::move(*live.MakePathTable()));
 }
 
+// The ends of a link that have noticed its failure still do not use it, even if routing does not
+// know of it yet.
+void Network::LeaveNoticed(Time now) {
+  if (!plan_.routing.detect) return;
+  for (const auto& [routes, change] : reroutes_) {
+    const Graph::Link& link = live_.links[change.link];
+    if (!change.up || *change.up || link.up) continue;
+    Leave(link.a, change.link, now);
+    Leave(link.b, change.link, now);
+  }
+}
+
 void Network::TellNextHops(const Routing& routing) {
+  next_hop_hosts_ = routing.first_hosts();
   NextHops next_hops(routing);
   for (const std::unique_ptr<Switch>& s : switches_) {
     if (s->WantsNextHops()) SetNextHops(*s, next_hops.TableOf(s->id()));

@@ -124,7 +124,7 @@ class LinkFileReader {
       }
       ReadLink(*words, maker);
     }
-    if (errors_ == kMaxErrors) {
+    if (errors_ >= kMaxErrors) {
       Fail(1, "and perhaps more; reading stopped here");
     } else if (links < links_) {
       Fail(1, fmt::format("ends after {} links; the first line says {}", links, links_));

@@ -26,25 +26,26 @@ class NextHops {
  private:
   using Label = uint32_t;
 
-  // Labels for paths towards one leaf, by switch. Switches with the same `above` carry the same
-  // traffic, and switches with the same `ahead` have the same paths in front of them.
+  // Labels for paths towards one group of hosts (Routing::groups), by switch. Switches with the
+  // same `above` carry the same traffic, and switches with the same `ahead` have the same paths in
+  // front of them.
   struct Labels {
     std::vector<Label> above;
     std::vector<Label> ahead;
     std::vector<bool> known;
   };
 
-  const Labels& LabelsTowards(size_t leaf);
-  void LabelFeeds(size_t leaf, Labels& labels);
-  Label LabelAhead(SwitchId s, size_t leaf, Labels& labels);
-  std::vector<uint64_t> HopOf(const Adjacency::Port& link, size_t leaf, Labels& labels);
+  const Labels& LabelsTowards(size_t group);
+  void LabelFeeds(size_t group, Labels& labels);
+  Label LabelAhead(SwitchId s, size_t group, Labels& labels);
+  std::vector<uint64_t> HopOf(const Adjacency::Port& link, size_t group, Labels& labels);
   Label Intern(std::vector<std::vector<uint64_t>> parts);
-  std::vector<NextHop> NextHopsOf(SwitchId s, size_t leaf);
+  std::vector<NextHop> NextHopsOf(SwitchId s, size_t group);
 
   const Routing& routing_;
   PathClasses classes_;
   std::map<std::vector<std::vector<uint64_t>>, Label> interned_;
-  std::vector<Labels> labels_;  // By leaf; empty until used.
+  std::vector<Labels> labels_;  // By group; empty until used.
 };
 
 }  // namespace heddle

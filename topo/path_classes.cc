@@ -17,14 +17,14 @@ constexpr int64_t kManyPaths = 1 << 16;  // Numbers of them grow exponentially i
 }  // namespace
 
 PathClasses::PathClasses(const Routing& routing)
-    : routing_(routing), to_leaf_(routing.leaves()), hop_set_of_(routing.switches()) {
+    : routing_(routing), to_group_(routing.groups()), hop_set_of_(routing.switches()) {
   // kArrived and kNowhere both have no steps; the map tells them apart by holding only one of them.
   const auto nowhere = classes_.emplace(std::vector<Step>(), kNowhere).first;
   steps_ = {&nowhere->first, &nowhere->first};
 }
 
-Class PathClasses::Between(SwitchId from, size_t leaf) {
-  return ClassOf(from, routing_.first_hosts()[leaf], to_leaf_[leaf]);
+Class PathClasses::Between(SwitchId from, size_t group) {
+  return ClassOf(from, routing_.FirstOf(group), to_group_[group]);
 }
 
 Class PathClasses::ClassOf(SwitchId from, HostId host, Known& known) {

@@ -30,8 +30,9 @@ class PathClasses {
   // `routing` must outlive this.
   explicit PathClasses(const Routing& routing);
 
-  // The class of the paths from switch `from` to the leaf of index `leaf`.
-  Class Between(SwitchId from, size_t leaf);
+  // The class of the paths from switch `from` to a leaf, by its index, or another group of hosts
+  // (Routing::groups).
+  Class Between(SwitchId from, size_t group);
 
   bool HasSeveral(Class paths) const;
 
@@ -100,7 +101,7 @@ class PathClasses {
   const Routing& routing_;
   std::map<std::vector<Step>, Class> classes_;
   std::vector<const std::vector<Step>*> steps_;  // By class.
-  std::vector<Known> to_leaf_;                   // By leaf index: what is known so far.
+  std::vector<Known> to_group_;                  // By group: what is known so far.
   HopSets hop_sets_;
   // By switch, then by its set in the routing table. Empty, or null, until used.
   std::vector<std::vector<HopSet*>> hop_set_of_;

@@ -143,12 +143,9 @@ bool QueuePlan::fifo_is_exact() const {
 Queueing QueuePlan::queueing() const {
   const MemoryRule& memory = rule_.memory;
   const bool hpcc = memory.model == Model::kHpcc;
-  const int64_t hpcc_size = static_cast<int64_t>(16e6 * static_cast<double>(nic_.bps) / 50e9);
   Queueing queueing;
   queueing.memory = {.model = memory.model,
-                     .size = memory.size ? memory.size->count
-                             : hpcc      ? hpcc_size
-                                         : 9'000'000,
+                     .size = memory.SizeAt(nic_).count,
                      .alpha = memory.alpha.value_or(hpcc ? 1.0 / 8 : 1.0),
                      .alpha_in = memory.alpha_in,
                      .reserve = memory.reserve.count,
@@ -284,6 +281,24 @@ void QueuePlan::CheckTrimming(const std::string& path, Diagnostics& diagnostics)
     diagnostics.ErrorAt(trim + ".threshold", fmt::format("is less than a full packet of {} bytes",
                                                          traffic_.sizes.packet));
   }
+  CheckMarksBeforeTrimming(path, diagnostics);
+}
+
+// Congestion control should hear of a queue before its packets are trimmed. The thresholds named
+// are those of uet-htsim: a fifth and four fifths of a bandwidth-delay product.
+void QueuePlan::CheckMarksBeforeTrimming(const std::string& path, Diagnostics& diagnostics) const {
+  const TrimLimits limits = TrimAt({nic_, Duration{0}});
+  const bool is_red = limits.marking.above != limits.marking.all;
+  if (!is_red || limits.threshold == kUnlimited || limits.marking.all <= limits.threshold) return;
+  diagnostics.WarningAt(
+      path + ".red",
+      fmt::format(
+          "ports mark from {} on, and all packets only above {}, but trim above {}: "
+          "senders hear little of queues before packets are trimmed; set red: {{min: {}, "
+          "max: {}, probability: 1}}",
+          FormatQuantity(Bytes{limits.marking.above}), FormatQuantity(Bytes{limits.marking.all}),
+          FormatQuantity(Bytes{limits.threshold}), FormatQuantity(Bytes{limits.threshold / 5}),
+          FormatQuantity(Bytes{limits.threshold / 5 * 4})));
 }
 
 void QueuePlan::Check(const std::string& path, Diagnostics& diagnostics) const {

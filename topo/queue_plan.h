@@ -80,6 +80,7 @@ class QueuePlan {
   void CheckHeadroom(const std::string& path, Diagnostics& diagnostics) const;
   void CheckMemory(const std::string& path, Diagnostics& diagnostics) const;
   void CheckTrimming(const std::string& path, Diagnostics& diagnostics) const;
+  void CheckMarksBeforeTrimming(const std::string& path, Diagnostics& diagnostics) const;
   int64_t HeadroomAt(const Graph::Link& link, bool at_a) const;
   int64_t XoffAt(const Channel& out, int64_t headroom) const;
 

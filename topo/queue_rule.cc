@@ -12,6 +12,13 @@ constexpr Range<double> kAlphas{.above = 0.0, .at_most = 1024.0};
 
 }  // namespace
 
+// HPCC's buffer grows with the links of hosts: 16 MB at 50 Gbps (Li et al., SIGCOMM 2019).
+Bytes MemoryRule::SizeAt(BitRate nic) const {
+  if (size) return *size;
+  if (model != MemorySettings::Model::kHpcc) return Bytes{9'000'000};
+  return Bytes{static_cast<int64_t>(16e6 * static_cast<double>(nic.bps) / 50e9)};
+}
+
 void MemoryRule::Declare(Fields& fields) {
   using Model = MemorySettings::Model;
   fields.Choice(

@@ -25,6 +25,9 @@ struct MemoryRule {
   bool limits_lossless = false;
 
   void Declare(Fields& fields);
+
+  // The bytes of a switch whose hosts have links of rate `nic`. Not for kPrivate.
+  Bytes SizeAt(BitRate nic) const;
 };
 
 // The PFC watchdog: what a port does if a class stays paused. Names and defaults are SONiC's.

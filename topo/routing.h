@@ -41,13 +41,21 @@ class Routing {
 
   bool HasHosts(SwitchId s) const { return has_hosts_[s]; }
 
-  // The number of links from switch `s` to the leaf of index `leaf`; the largest number if none
-  // lead there.
-  uint32_t DistanceTo(SwitchId s, size_t leaf) const;
+  // The number of links from switch `s` to a group, by its number; the largest number if none lead
+  // there.
+  uint32_t DistanceTo(SwitchId s, size_t group) const;
 
   // By leaf index, the host of the leaf with the lowest number; hosts whose links are all up go
   // first.
   const std::vector<HostId>& first_hosts() const { return first_hosts_; }
+
+  // A group is a leaf, or a host with several links of which some are down (partly_up(),
+  // ascending). Groups are numbered from 0, leaves first. FirstOf() is a host of the group.
+  size_t groups() const { return attached_to_.size(); }
+  HostId FirstOf(size_t group) const {
+    return group < leaves() ? first_hosts_[group] : partly_up_[group - leaves()];
+  }
+  std::span<const HostId> partly_up() const { return partly_up_; }
 
   // The switches of a leaf, by its index.
   const std::vector<SwitchId>& SwitchesOf(size_t leaf) const { return attached_to_[leaf]; }
@@ -98,6 +106,7 @@ class Routing {
   bool IsHost(VertexId vertex) const { return graph_.IsHost(vertex); }
   SwitchId SwitchAt(VertexId vertex) const { return graph_.SwitchAt(vertex); }
   size_t switches() const { return graph_.switches.size(); }
+  size_t hosts() const { return graph_.hosts; }
   size_t leaves() const { return first_hosts_.size(); }
 
  private:

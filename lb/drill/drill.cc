@@ -52,7 +52,7 @@ class Drill final : public SwitchPolicy {
   }
 
   void Attach(SwitchView& view) override {
-    group_of_leaf_.resize(view.leaves());
+    group_of_.resize(view.leaves());
     uplinks_ = view.Uplinks().size();
     unseen_.assign(view.ports(), UnseenBytes(settings_.visible_after));
     memories_ = settings_.memory_per == MemoryPer::kHost ? view.hosts() : 1;
@@ -62,7 +62,9 @@ class Drill final : public SwitchPolicy {
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
     if (version_ != candidates.version) Forget(candidates.version);
-    uint32_t& group = group_of_leaf_[view.LeafOf(packet.dst)];
+    const size_t number = view.GroupOf(packet.dst);
+    if (number >= group_of_.size()) group_of_.resize(number + 1, kUnknown);  // After a failure.
+    uint32_t& group = group_of_[number];
     if (group == kUnknown) group = FindGroup(view, packet.dst, candidates);
     Component& component = ComponentOf(packet, groups_[group]);
     const size_t engine =
@@ -109,7 +111,7 @@ class Drill final : public SwitchPolicy {
   void Forget(uint32_t version) {
     version_ = version;
     groups_.clear();
-    std::ranges::fill(group_of_leaf_, kUnknown);
+    std::ranges::fill(group_of_, kUnknown);
   }
 
   uint32_t FindGroup(const SwitchView& view, HostId dst, const Candidates& candidates) {
@@ -209,7 +211,7 @@ class Drill final : public SwitchPolicy {
   size_t memories_ = 1;              // Memories of an engine: one, or one for each host.
   std::vector<UnseenBytes> unseen_;  // By port.
   uint32_t version_ = 0;             // Version of the routes that the groups were made from.
-  std::vector<uint32_t> group_of_leaf_;
+  std::vector<uint32_t> group_of_;
   std::vector<Group> groups_;
   std::vector<Sample> best_;  // The best samples of one decision, least load first,
   size_t found_ = 0;          // and how many there are.

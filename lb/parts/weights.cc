@@ -56,6 +56,11 @@ std::vector<int64_t> ReduceWeights(std::span<const int64_t> capacities, int64_t 
 
 std::vector<uint32_t> Interleave(std::span<const int64_t> weights) {
   std::vector<uint32_t> order;
+  if (std::ranges::count(weights, 1) == std::ssize(weights)) {  // The usual case, in linear time.
+    order.resize(weights.size());
+    std::iota(order.begin(), order.end(), 0u);
+    return order;
+  }
   std::vector<int64_t> credit(weights.size(), 0);
   const int64_t total = SumOf(weights);
   for (int64_t n = 0; n < total; ++n) {

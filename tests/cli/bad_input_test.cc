@@ -401,7 +401,7 @@ const std::vector<BadInput> kBadInputs = {
      {"topology.k: more than 4000000 links in all"}},
     {"FatTreeOfTooManyCores",
      OnFatTree("k: 4, core_links_per_agg: 32761"),
-     {"topology.core_links_per_agg: more than 65536 switches in all"}},
+     {"topology.core_links_per_agg: more than 65535 switches in all"}},
     {"CoreThatDoesNotExist",
      OnFatTree("k: 4, asymmetry: [{cores: [4], rate: 1Gbps}]"),
      {"topology.asymmetry[0].cores[0]: there is no core 4; there are 4, numbered from 0"}},

@@ -2,6 +2,7 @@
 // Hosts with several links: routes to each of them, flows spread over NICs, and what failures
 // leave.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -230,6 +231,60 @@ TEST(MultihomedTest, TheLastSwitchSpreadsFlowsByTheirHash) {
   EXPECT_EQ(packets[0] + packets[1], 400 * 20'000);
   EXPECT_EQ(packets[0] % 20'000, 0);
   EXPECT_NEAR(static_cast<double>(packets[0]) / 20'000, 200, 4 * 10);
+}
+
+// Two groups of three leaves, each with two hosts that have a link to all three, and two spines.
+std::string OnThreeLeaves(const std::string& lb, const std::string& failed) {
+  std::string links;
+  const auto add = [&](const std::string& a, const std::string& b) {
+    links += fmt::format("{}{{a: {}, b: {}}}", links.empty() ? "" : ", ", a, b);
+  };
+  for (const char* leaf : {"l0", "l1", "l2", "m0", "m1", "m2"}) {
+    for (int host = leaf[0] == 'l' ? 0 : 2, i = 0; i < 2; ++i) {
+      add(fmt::format("host{}", host + i), leaf);
+    }
+    for (const char* spine : {"s0", "s1"}) add(leaf, spine);
+  }
+  return "topology: {kind: custom, hosts: 4, link: {rate: 10Gbps, delay: 1us}, switches: [{name: "
+         "l0, tier: 0}, {name: l1, tier: 0}, {name: l2, tier: 0}, {name: m0, tier: 0}, {name: m1, "
+         "tier: 0}, {name: m2, tier: 0}, {name: s0, tier: 1}, {name: s1, tier: 1}], links: [" +
+         links + "]}\nworkload: [{kind: permutation, size: 1MB}]\nschedule: [{at: 100us, links: [" +
+         failed +
+         "], state: down}]\nrouting: {convergence: 100us}\nmeasure: {t_max: 1s}\nlb: " + lb + "\n";
+}
+
+// Next hops towards a host that has lost a link are not those towards its leaf.
+TEST(MultihomedTest, EveryLoadBalancerOutlivesTheFailureOfALink) {
+  int ran = 0;
+  for (const std::string& lb : LoadBalancers().Names()) {
+    if (!ErrorsOf(OnThreeLeaves(lb, "host0-l0")).empty()) continue;
+    for (const char* failed : {"host0-l0", "host1-l0", "host2-m1"}) {
+      SCOPED_TRACE(lb + ", " + failed);
+      const FinishedRun run = RunExperiment(ExperimentFrom(OnThreeLeaves(lb, failed)), 1);
+      EXPECT_EQ(run.result.unfinished, 0);
+      EXPECT_EQ(run.result.flows_finished, 4);
+    }
+    ++ran;
+  }
+  EXPECT_GE(ran, 25);
+}
+
+// After the new routes, the first host of leaf 0 has lost a link; then leaf 1 notices another
+// failure by itself.
+TEST(MultihomedTest, ALeafNoticesAFailureAfterThatOfAHostsLink) {
+  for (const char* lb : {"drill", "wcmp", "{kind: rps, weights: capacity}", "flare", "amr"}) {
+    for (const char* failed : {"host0-leaf0", "host1-leaf0"}) {
+      SCOPED_TRACE(fmt::format("{}, {}", lb, failed));
+      const FinishedRun run = RunExperiment(ExperimentFrom(fmt::format(
+          "topology: {{kind: planes, planes: 2, leaves: 2, spines: 4, hosts_per_leaf: 4}}\nlb: {}\n"
+          "workload: [{{kind: permutation, size: 1MB, cross_rack: true}}]\n"
+          "schedule: [{{at: 1us, links: [{}], state: down}}, "
+          "{{at: 200us, links: [leaf1-spine0], state: down}}]\n"
+          "routing: {{detect: 10us, convergence: 100us}}\nmeasure: {{t_max: 1s}}\n",
+          lb, failed)));
+      EXPECT_EQ(run.result.unfinished, 0);
+    }
+  }
 }
 
 }  // namespace heddle::multihomed_test

@@ -435,4 +435,17 @@ TEST(DeadlockTest, EndsTheRunUnlessItIsOnlyToBeReported) {
   EXPECT_EQ(RunRing("report").result.end, Time{} + 3_ms);
 }
 
+// The smallest pause frame takes less time than any packet, and no window may be longer.
+TEST(PfcTest, PauseFramesMayBeSmallerThanPackets) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 4, spines: 2, hosts_per_leaf: 4, host_link: {rate: "
+      "10Gbps, delay: 10ns}, fabric_link: {rate: 10Gbps, delay: 10ns}, port: {buffer: 40KB, pfc: "
+      "{classes: [3], frame: 1B}}}\n"
+      "transport: {kind: rocev2, cc: none, framing: ns3_rdma}\nlb: ecmp\n"
+      "workload: [{kind: incast, fan_in: 12, bytes_each: 100KB, senders: other_racks, queries: 4, "
+      "period: 10us}]\n"));
+  EXPECT_EQ(run.result.unfinished, 0);
+  EXPECT_GT(run.result.packets.control_sent, 0);
+}
+
 }  // namespace heddle::pfc_test

@@ -69,6 +69,19 @@ TEST(DetectTest, AsLateAsConvergenceIsTheDefault) {
   ExpectHalfOf(Lost(usual, DropReason::kLinkDown), 5_ms);
 }
 
+// A link of host 1, which takes no part, fails at 1 ms, so routes change at 6 ms. By then, routing
+// has not heard of the uplink; the leaf may have.
+TEST(DetectTest, AnEarlierFailureTellsRoutingNothingOfALaterOne) {
+  const std::string schedule =
+      "{at: 1ms, links: [host1-leaf0], state: down}, {at: 5ms, links: [leaf0-spine1], state: "
+      "down}, {at: 20500us, links: [host1-leaf0, leaf0-spine1], state: up}";
+  const FinishedRun all = RunExperiment(ExperimentFrom(Sprayed(schedule, "{convergence: 5ms}")));
+  ExpectHalfOf(Lost(all, DropReason::kLinkDown), 5_ms);
+  const FinishedRun leaf =
+      RunExperiment(ExperimentFrom(Sprayed(schedule, "{detect: 500us, convergence: 5ms}")));
+  ExpectHalfOf(Lost(leaf, DropReason::kLinkDown), 500_us);
+}
+
 TEST(DetectTest, MustNotBeAboveConvergence) {
   EXPECT_THAT(ErrorsOf(Sprayed("", "{detect: 2us, convergence: 1us}")),
               HasSubstr("is above convergence"));

@@ -40,6 +40,29 @@ TEST(BandwidthDelayTest, CountsShortestPaths) {
   EXPECT_EQ(pairs.MostPaths(), 16u);
 }
 
+// Host 1 has a link of 200 us, which its round trips cross once in each direction.
+TEST(BandwidthDelayTest, TheLongestRoundTripIsThatOfTheFarthestHost) {
+  for (const HostId far : {HostId{0}, HostId{1}}) {
+    Graph graph = GraphFrom("{kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}");
+    for (Graph::Link& link : graph.links) {
+      if (link.a == graph.VertexOfHost(far) || link.b == graph.VertexOfHost(far)) {
+        link.a_to_b.delay = link.b_to_a.delay = 200_us;
+      }
+    }
+    const Routing routing(graph);
+    const PairBandwidthDelay pairs(graph, routing, {1'000, 0, 0, 0, 0});
+    Duration longest{0};
+    for (HostId src = 0; src < graph.hosts; ++src) {
+      for (HostId dst = 0; dst < graph.hosts; ++dst) {
+        if (src != dst) longest = std::max(longest, pairs.RoundTrip(src, dst));
+      }
+    }
+    EXPECT_EQ(pairs.LongestRoundTrip(), longest) << far;
+    EXPECT_GT(longest, 400_us);
+    EXPECT_LT(longest, 450_us);
+  }
+}
+
 // Path by path; parallel links are paths of their own.
 TEST(BandwidthDelayTest, CountsAsManyPathsAsThereAre) {
   for (const char* topology :
@@ -147,8 +170,7 @@ TEST(BandwidthDelayTest, TheRoundTripIsThatOfAPacketAndItsAckOverTheSlowestPath)
         const Duration round =
             cross(graph.VertexOfHost(src), from) + inner + cross(to, graph.VertexOfHost(dst));
         EXPECT_EQ(pairs.RoundTrip(src, dst), round) << src << " to " << dst;
-        // Leaves are represented by their first hosts.
-        if (src % 2 == 0 && dst % 2 == 0) longest = std::max(longest, round);
+        longest = std::max(longest, round);
       }
     }
     EXPECT_EQ(pairs.LongestRoundTrip(), longest);

@@ -29,7 +29,7 @@ TEST(BuiltFabricTest, KnowsTheDelayTheRatesAndTheLastBufferOfAWay) {
       "rate: 25Gbps}]}");
   const Routing routing(graph);
   const PortRule rule = PortRuleFrom("{buffer: 100pkts}");
-  const BuiltFabric fabric(routing, rule, kSizes);
+  const BuiltFabric fabric(graph, routing, rule, kSizes);
   const VertexId spine1 = graph.VertexOfSwitch(4);
   const std::optional<Way> way = fabric.WayTo(0, PortTo(routing, 0, spine1), 2);
   ASSERT_TRUE(way);
@@ -52,7 +52,7 @@ TEST(BuiltFabricTest, TakesTheQuickestOfSeveralWaysBeyondAPort) {
       "delay: 3us}, asymmetry: [{cores: [0], delay: 9us}]}");
   const Routing routing(graph);
   const PortRule rule = PortRuleFrom("{buffer: unlimited, ecn_above: unlimited}");
-  const BuiltFabric fabric(routing, rule, kSizes);
+  const BuiltFabric fabric(graph, routing, rule, kSizes);
   const SwitchId edge = routing.LeafOf(0);
   for (const PortIndex port : routing.TableOf(edge).uplinks) {
     const std::optional<Way> way = fabric.WayTo(edge, port, 7);
@@ -62,6 +62,21 @@ TEST(BuiltFabricTest, TakesTheQuickestOfSeveralWaysBeyondAPort) {
     EXPECT_EQ(way->links, 4);
     EXPECT_EQ(fabric.WayTo(edge, port, 1)->links, 2);  // Leaf 1 is in the same pod.
   }
+}
+
+// A port may fill a shared buffer, whether its size is given or not.
+TEST(BuiltFabricTest, ASharedBufferBelongsToEachPort) {
+  const Graph graph = LeafSpineFrom(
+      "{leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: {rate: 100Gbps, delay: 1us}}");
+  const Routing routing(graph);
+  const auto buffer = [&](const std::string& memory) {
+    const PortRule rule = PortRuleFrom("{memory: " + memory + "}");
+    return BuiltFabric(graph, routing, rule, kSizes).BufferOf(0, 0);
+  };
+  EXPECT_EQ(buffer("{model: dt}"), 9'000'000_B);
+  EXPECT_EQ(buffer("{model: dt, size: 9MB}"), 9'000'000_B);
+  EXPECT_EQ(buffer("{model: hpcc_mmu}"), 32'000'000_B);  // 16 MB at 50 Gbps.
+  EXPECT_LT(buffer("{}"), 9'000'000_B);
 }
 
 }  // namespace heddle::built_fabric_test

@@ -58,7 +58,7 @@ TEST(PlanesTest, RefusesWhatIsTooLarge) {
   EXPECT_NE(errors("planes: 1, leaves: 2, spines: 2, hosts_per_leaf: 2").find("planes"),
             std::string::npos);
   EXPECT_NE(errors("planes: 4, leaves: 30000, spines: 2, hosts_per_leaf: 1")
-                .find("more than 65536 switches"),
+                .find("more than 65535 switches"),
             std::string::npos);
 }
 

@@ -15,8 +15,10 @@
 
 namespace heddle::queue_plan_test {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 const Traffic kOneClass{.classes = 0b10, .control = 1, .wants_red = false, .sizes = {1'518, 20}};
 const Traffic kRdma{.classes = 0b1001, .control = 0, .wants_red = true, .sizes = {1'048, 0}};
@@ -350,7 +352,7 @@ TEST(QueuePlanTest, RefusesTrimmingThatCannotWork) {
   for (const uint8_t data : {uint8_t{3}, uint8_t{4}}) {
     trims.data = data;
     const bool is_trimmed = data == 3;
-    EXPECT_EQ(Plan("{trim: {when: port, classes: [3]}}", trims).Warnings().size(),
+    EXPECT_EQ(Plan("{marking: step, trim: {when: port, classes: [3]}}", trims).Warnings().size(),
               is_trimmed ? 0u : 1u);
   }
   EXPECT_THAT(Plan("{trim: {when: port, threshold: 1047B}}", trims).Errors(),
@@ -360,6 +362,24 @@ TEST(QueuePlanTest, RefusesTrimmingThatCannotWork) {
   EXPECT_THAT(
       Plan("{memory: {model: hpcc_mmu, size: 10MB}, trim: {when: admission}}", trims).Errors(),
       HasSubstr("port.trim.when: admission needs a limit at outputs"));
+}
+
+// At 25 Gbps, RED's own thresholds are 25 and 100 KB.
+TEST(QueuePlanTest, WarnsOfPacketsThatAreTrimmedBeforeAllAreMarked) {
+  Traffic trims = kRdma;
+  trims.can_trim = true;
+  trims.data = 3;
+  const auto warnings = [&](const std::string& port) { return Plan(port, trims).Warnings(); };
+  EXPECT_THAT(warnings("{trim: {when: port, threshold: 20KB}}"),
+              ElementsAre(AllOf(HasSubstr("port.red: ports mark from 25KB on, and all packets only "
+                                          "above 100KB, but trim above 20KB: "),
+                                HasSubstr("set red: {min: 4KB, max: 16KB, probability: 1}"))));
+  EXPECT_THAT(warnings("{red: {min: 4KB, max: 16KB}, trim: {when: port, threshold: 20KB}}"),
+              IsEmpty());
+  EXPECT_THAT(warnings("{red: {max: 20KB}, trim: {when: port, threshold: 20KB}}"), IsEmpty());
+  EXPECT_THAT(warnings("{marking: step, trim: {when: port, threshold: 20KB}}"), IsEmpty());
+  EXPECT_THAT(warnings("{trim: {when: mark}}"), IsEmpty());
+  EXPECT_THAT(warnings("{}"), IsEmpty());
 }
 
 TEST(QueuePlanTest, HeadersOfTrimmedPacketsAreInTheClassOfAcks) {

@@ -22,7 +22,7 @@
 namespace heddle::topology_limits_test {
 
 const std::string kHosts = "more than 65536 hosts in all";
-const std::string kSwitches = "more than 65536 switches in all";
+const std::string kSwitches = "more than 65535 switches in all";
 const std::string kPorts = "a switch would have more than 65535 ports";
 const std::string kLinks = "more than 4000000 links in all";
 
@@ -50,14 +50,14 @@ TEST(FatTreeLimitsTest, EachSettingHasItsLimits) {
       {"{k: 2, hosts_per_edge: %}", "1", "0"},
       {"{k: 2, hosts_per_edge: %}", "32768", "65536"},
       {"{k: 2, core_links_per_agg: %}", "1", "0"},
-      {"{k: 2, core_links_per_agg: %}", "65532", "65537"},
+      {"{k: 2, core_links_per_agg: %}", "65531", "65537"},
   });
   ExpectClashes<FatTree>({{"{k: 5}", "k", "is 5, which is odd"}});
   ExpectSizes<FatTree>({
       {"k: 64", "k: 66", "k", kHosts},  // k^3/4.
       {"k: 2, hosts_per_edge: 32768", "k: 2, hosts_per_edge: 32769", "hosts_per_edge", kHosts},
       // 2 edge, 2 aggregation switches and the cores; k^2/2 twice, and (k/2)^2.
-      {"k: 2, core_links_per_agg: 65532", "k: 2, core_links_per_agg: 65533", "core_links_per_agg",
+      {"k: 2, core_links_per_agg: 65531", "k: 2, core_links_per_agg: 65532", "core_links_per_agg",
        kSwitches},
       {"k: 228, hosts_per_edge: 1", "k: 230, hosts_per_edge: 1", "k", kSwitches},
       {"k: 2, hosts_per_edge: 65534", "k: 2, hosts_per_edge: 65535", "k", kPorts},
@@ -145,7 +145,7 @@ TEST(RailLimitsTest, EachSettingHasItsLimits) {
        "servers", kHosts},
       {"servers: 2, rails: 1, spines: 1", "servers: 1, rails: 1, spines: 1", "servers",
        "at least two hosts"},
-      {many + "2", many + "3", "pods", kSwitches},
+      {many + "1", many + "2", "pods", kSwitches},
       {"rails: 1, servers: 65533, spines: 2", "rails: 1, servers: 65533, spines: 3", "servers",
        kPorts},
       {"pods: 13107, rails: 5, servers: 1, spines: 1",
@@ -154,7 +154,7 @@ TEST(RailLimitsTest, EachSettingHasItsLimits) {
       {"rails: 4, servers: 1, pods: 500, spines: 2000",
        "rails: 4, servers: 1, pods: 501, spines: 2000", "spines", kLinks},
   });
-  EXPECT_EQ(MistakesIn<Rail>("{" + many + "2}"), "");
+  EXPECT_EQ(MistakesIn<Rail>("{" + many + "1}"), "");
 }
 
 TEST(PlanesLimitsTest, EachSettingHasItsLimits) {
@@ -163,9 +163,9 @@ TEST(PlanesLimitsTest, EachSettingHasItsLimits) {
       {"{" + one + "2, planes: %}", "2", "1"},
       {"{" + one + "2, planes: %}", "64", "65"},
       {"{planes: 2, spines: 1, hosts_per_leaf: 2, leaves: %}", "1", "0"},
-      {"{planes: 2, spines: 1, hosts_per_leaf: 2, leaves: %}", "32767", "32769"},
+      {"{planes: 2, spines: 1, hosts_per_leaf: 2, leaves: %}", "32766", "32769"},
       {"{planes: 2, leaves: 1, hosts_per_leaf: 2, spines: %}", "1", "0"},
-      {"{planes: 2, leaves: 1, hosts_per_leaf: 2, spines: %}", "32767", "32769"},
+      {"{planes: 2, leaves: 1, hosts_per_leaf: 2, spines: %}", "32766", "32769"},
       {"{planes: 2, leaves: 2, spines: 1, hosts_per_leaf: %}", "1", "0"},
       {"{planes: 2, leaves: 1, spines: 1, hosts_per_leaf: %}", "65534", "65536"},
   });
@@ -174,8 +174,8 @@ TEST(PlanesLimitsTest, EachSettingHasItsLimits) {
        "planes: 2, leaves: 2, spines: 1, hosts_per_leaf: 32769", "hosts_per_leaf", kHosts},
       {"planes: 2, " + one + "2", "planes: 2, " + one + "1", "hosts_per_leaf",
        "at least two hosts"},
-      {"planes: 2, leaves: 32767, spines: 1, hosts_per_leaf: 1",
-       "planes: 2, leaves: 32767, spines: 2, hosts_per_leaf: 1", "planes", kSwitches},
+      {"planes: 2, leaves: 32766, spines: 1, hosts_per_leaf: 1",
+       "planes: 2, leaves: 32766, spines: 2, hosts_per_leaf: 1", "planes", kSwitches},
       {"planes: 2, " + one + "65534", "planes: 2, " + one + "65535", "spines", kPorts},
       {"planes: 4, leaves: 500, spines: 2000, hosts_per_leaf: 1",
        "planes: 4, leaves: 500, spines: 2001, hosts_per_leaf: 1", "planes", kLinks},
@@ -329,12 +329,12 @@ TEST(LinkFileTest, ReportsEachMistakeOnce) {
   EXPECT_TRUE(FileErrors(three).empty());
   EXPECT_TRUE(FileErrors("\n \t\r\n" + three + "\n  \n").empty()) << "empty lines do not count";
   ExpectOneErrorIn("2 1 2" + links, "1:1: topology.file: \"2\"" + range);
-  ExpectOneErrorIn("131073 1 2" + links, "1:1: topology.file: \"131073\"" + range);
-  ExpectOneErrorIn("131072 1 2" + links, "1:1: topology.file: more than 65536 hosts in all");
+  ExpectOneErrorIn("131072 1 2" + links, "1:1: topology.file: \"131072\"" + range);
+  ExpectOneErrorIn("131071 1 2" + links, "1:1: topology.file: more than 65536 hosts in all");
   ExpectOneErrorIn("65538 1 2" + links, "1:1: topology.file: more than 65536 hosts in all");
   ExpectOneErrorIn("65537 1 2" + links, "4:1: topology.file: host2 has no link, nor have 65533");
   ExpectOneErrorIn("3 0 2" + links, "1:3: topology.file: \"0\"" + range);
-  ExpectOneErrorIn("131072 65537 2" + links, "1:8: topology.file: \"65537\"" + range);
+  ExpectOneErrorIn("131071 65536 2" + links, "1:8: topology.file: \"65536\"" + range);
   ExpectOneErrorIn("3 1 1" + links, "1:5: topology.file: \"1\"" + range);
   ExpectOneErrorIn("3 1 4000001" + links, "1:5: topology.file: \"4000001\"" + range);
   ExpectOneErrorIn("3 1 4000000" + links, "4:1: topology.file: ends after 2 links; the first line");
