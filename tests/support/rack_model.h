@@ -66,7 +66,8 @@ class RackModel {
   Duration Patience(bool in_recovery, bool many_sacked, Duration srtt) const {
     if (extent_ == 0 && (in_recovery || many_sacked)) return Duration{0};
     if (min_rtt_ == std::numeric_limits<int64_t>::max()) return Duration{0};
-    return Duration{std::min(min_rtt_ * multiple_ / 4, srtt.ps)};
+    const int64_t patience = min_rtt_ * multiple_ / 4;
+    return Duration{srtt.ps == 0 ? patience : std::min(patience, srtt.ps)};  // 0: no sample yet.
   }
 
   // Step 5. Returns when the next segment will be overdue.

@@ -390,6 +390,28 @@ TEST(PersistentTest, KeepsTheThresholdToo) {
   EXPECT_EQ(lab.Record(0).sender.fast_retransmits, 1);
 }
 
+// After an idle time of more than an RTO the window starts afresh, but ssthresh stays (RFC 5681,
+// section 4.1).
+TEST(PersistentTest, KeepsTheThresholdThroughAnIdleTime) {
+  Lab lab({.graph = Line(4, {10_Gbps, 10_us}),
+           .transport = "{kind: tcp, setup: persistent}",
+           .switch_policy = Scripted({DropAt(0, Data(0, 60)).Times(1)})});
+  lab.AddFlow(0, 1, 300 * 1'460);
+  lab.AddFlow(0, 1, 300 * 1'460, Time{} + 100_ms);
+  double ssthresh = 0;
+  bool looked = false;
+  lab.SampleEvery(1_us, [&](Time now) {
+    if (const TcpSender* first = lab.Sender(0)) ssthresh = first->window().ssthresh;
+    if (now != Time{} + 100'001_us) return;
+    looked = true;
+    EXPECT_DOUBLE_EQ(lab.Sender(1)->cwnd(), 10 * 1'460);
+    EXPECT_DOUBLE_EQ(lab.Sender(1)->window().ssthresh, ssthresh);
+  });
+  lab.Run();
+  EXPECT_TRUE(looked);
+  EXPECT_LT(ssthresh, 100 * 1'460);
+}
+
 // A retransmission is judged before the end of its flow when 64 cases wait, or twice as many as
 // could not be decided the last time.
 TEST(JudgeTest, IsWorthAskingWhenManyCasesWait) {

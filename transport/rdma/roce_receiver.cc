@@ -80,9 +80,8 @@ void RoceReceiver::TakeInOrder(const Packet& data) {
   AcceptNext(data.seq);
   ahead_.AdvanceTo(next_);
   nacked_ = false;
-  if (++unanswered_ >= shared_->settings.ack_interval || next_ == packets_) {
-    Answer(data, PacketKind::kAck);
-  }
+  ++unanswered_;
+  if (IsDue(data)) Answer(data, PacketKind::kAck);
 }
 
 void RoceReceiver::Discard(const Packet& data) {
@@ -92,6 +91,12 @@ void RoceReceiver::Discard(const Packet& data) {
     ahead_.Insert(data.seq, data.seq + 1, [](uint32_t) {});
   }
   Ask(data);
+}
+
+// Returns true if an ACK is due: for every n-th packet, the last one, and one that asks for it.
+bool RoceReceiver::IsDue(const Packet& data) const {
+  return unanswered_ >= shared_->settings.ack_interval || next_ == packets_ ||
+         data.Has(Packet::kCwr);
 }
 
 // Asks for the expected packet, if it may.
@@ -156,9 +161,7 @@ void RoceReceiver::TakeAndAsk(const Packet& data) {
   if (!Keep(data)) return Ask(data);
   nacked_ = false;
   unanswered_ += next_ - before;
-  if (unanswered_ >= shared_->settings.ack_interval || next_ == packets_) {
-    Answer(data, PacketKind::kAck);
-  }
+  if (IsDue(data)) Answer(data, PacketKind::kAck);
 }
 
 // --- Out-of-order placement ---
@@ -175,10 +178,7 @@ void RoceReceiver::Place(const Packet& data) {
     Keep(data);
   }
   ++unanswered_;
-  if (is_known || data.Has(Packet::kCe) || next_ == packets_ ||
-      unanswered_ >= shared_->settings.ack_interval) {
-    Answer(data, PacketKind::kAck);
-  }
+  if (is_known || data.Has(Packet::kCe) || IsDue(data)) Answer(data, PacketKind::kAck);
 }
 
 void RoceReceiver::WriteMap(const Packet& data, Packet& answer) const {

@@ -47,6 +47,7 @@ class RoceReceiver {
   void TakeInOrder(const Packet& data);
   void Discard(const Packet& data);
   bool MayAskAgain() const;
+  bool IsDue(const Packet& data) const;
   void TakeAny(const Packet& data);
   void TakeAndAsk(const Packet& data);
   void Ask(const Packet& data);

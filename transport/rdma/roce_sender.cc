@@ -138,6 +138,7 @@ void RoceSender::Build(uint32_t number, Packet& packet) {
 
   const int64_t payload = PayloadOf(number);
   packet.Set(Packet::kEct);
+  if (AsksForAck()) packet.Set(Packet::kCwr);
   FillData(packet, flow_, now, number, tx_id, payload, shared_->sizes.DataPacket(payload));
   if (shared_->telemetry) host_->LeavingTelemetry().Clear();
   if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);
@@ -255,6 +256,8 @@ void RoceSender::RepairFrom(const Packet& nack) {
 void RoceSender::RepairExpected(const Packet& nack) {
   if (nack.seq < una_ || nxt_ == una_) return;
   repair_.OnTrimmed(una_, una_);
+  if (una_ == gone_back_to_) return;  // The same gap once more (nack: timer).
+  gone_back_to_ = una_;
   OnLossFound();
 }
 

@@ -100,6 +100,12 @@ class RoceSender {
     if (nxt_ < packets_ && nxt_ - una_ < window_) return true;
     return IsSelective() && repair_.HasLost(una_);
   }
+  // Returns true if the packet just counted in asks for an ACK at once (the AckReq bit of
+  // InfiniBand, here kCwr). Without that, a receiver that answers every n-th packet would wait for
+  // packets that the window does not allow. From half of the window on, because it may shrink.
+  bool AsksForAck() const {
+    return shared_->settings.ack_interval > 1 && nxt_ - una_ >= window_ - window_ / 2;
+  }
   void GetReady();
   void GetInRound();
   void Build(uint32_t number, Packet& packet);
@@ -143,7 +149,7 @@ class RoceSender {
   uint32_t nxt_ = 0;  // The next to send; below end_ only when go-back-N has gone back.
   uint32_t end_ = 0;  // One past the highest ever sent.
   uint32_t packets_ = 0;
-  int64_t gone_back_to_ = -1;  // una_ when a NACK last caused a go-back, -1: none.
+  int64_t gone_back_to_ = -1;  // una_ when a NACK last told of a loss; -1: none has.
   uint32_t window_ = 0;        // Packets that may be in flight.
   uint32_t tx_id_ = 0;
   uint32_t slot_ = 0;

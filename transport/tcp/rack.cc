@@ -42,7 +42,8 @@ Duration Rack::Patience(bool in_recovery, bool many_sacked, Duration srtt) const
   const bool reordering_seen = extent_ > 0;
   if (!reordering_seen && (in_recovery || many_sacked)) return Duration{0};
   if (min_rtt_.ps == kNever.ps) return Duration{0};
-  return std::min(min_rtt_ * patience_ / 4, srtt);
+  const Duration patience = min_rtt_ * patience_ / 4;
+  return srtt.ps > 0 ? std::min(patience, srtt) : patience;  // 0: no sample yet.
 }
 
 Time Rack::Detect(Scoreboard& board, Time now, Duration patience) const {

@@ -13,7 +13,7 @@
 namespace heddle {
 namespace {
 
-constexpr int32_t kMaxBackoff = 1 << 20;
+constexpr int32_t kMaxBackoff = 1 << 16;        // Times 100 s, it fits in 64 bits of picoseconds.
 constexpr uint32_t kMaxAdaptedThreshold = 300;  // Linux's limit.
 
 }  // namespace
@@ -133,10 +133,10 @@ void TcpSender::Penalise() {
 
 void TcpSender::Resume(const Memory& memory) {
   rtt_ = memory.rtt;
+  window_.ssthresh = memory.ssthresh;
   // RFC 5681 section 4.1: after an idle period of more than one RTO the window starts afresh.
   if (host_->now() - memory.idle_since > rtt_.Rto(shared_->rto)) return;
   window_.cwnd = memory.cwnd;
-  window_.ssthresh = memory.ssthresh;
   GetReady();
 }
 
@@ -244,7 +244,7 @@ void TcpSender::SendSyn() {
   syn.bytes = static_cast<uint16_t>(shared_->sizes.syn);
   host_->SendControl();
   Set(rto_, FlowTimer::kRetransmit,
-      host_->now() + std::min(shared_->rto.min * backoff_, shared_->rto.max));
+      host_->now() + std::min(rtt_.Rto(shared_->rto) * backoff_, shared_->rto.max));
 }
 
 void TcpSender::OnSynAck(uint32_t exchange) {

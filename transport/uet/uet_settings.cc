@@ -2,6 +2,8 @@
 
 #include "transport/uet/uet_settings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace heddle {
@@ -88,6 +90,11 @@ void UetSettings::Declare(Fields& fields) {
   fields.Add("priority", priority, Between<int64_t>(1, 7), "Priority class of data packets.");
   fields.Add("control_priority", control_priority, Between<int64_t>(0, 7),
              "Priority class of ACKs, NACKs, probes and pulls.");
+  const PacketSizes sizes = Sizes();
+  const int64_t full = sizes.DataPacket(sizes.mss);
+  fields.Require(
+      !window || window->count >= full, "window",
+      fmt::format("is less than a full packet of {} bytes, so nothing could be sent", full));
 }
 
 // Writers declare the settings again, which changes nothing.

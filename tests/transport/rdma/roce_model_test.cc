@@ -241,6 +241,7 @@ class SenderModel {
       return;
     } else if (rules_.recovery == Recovery::kSelective) {
       singles_.push_back(una_);
+      if (std::exchange(gone_back_to_, una_) == una_) return;
       ++recoveries_;
       loss_due_ = true;
     } else {

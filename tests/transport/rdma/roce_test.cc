@@ -347,6 +347,18 @@ TEST(RoceWindowTest, ShrinksWithTheRate) {
   }
 }
 
+// The receiver answers every 64th packet, but ten fill the window: the second half of them asks for
+// answers. A round trip takes 8.4 us.
+TEST(RoceWindowTest, AsksForTheAcksThatItNeeds) {
+  for (const std::string recovery : {"gbn", "sr"}) {
+    const FlowRecord flow = Transfer(1'000'000, {},
+                                     Roce("recovery: " + recovery +
+                                          ", window: bdp, bdp: 9500B, ack_interval: 64, "
+                                          "rto: never"));
+    EXPECT_LT(FctRx(flow), 1'000'000 / 10'000 * 10_us) << recovery;
+  }
+}
+
 // --- Go-back-N (T11) ---
 
 constexpr Duration kBase = 171'931'520_ps;  // 2000 packets over 4 links.

@@ -98,7 +98,7 @@ class Comparison {
 
   void Compare() {
     ASSERT_EQ(rack_.extent(), model_.extent());
-    for (const Duration srtt : {1_ns, 100_ns, 10_us}) {
+    for (const Duration srtt : {0_ps, 1_ns, 100_ns, 10_us}) {
       for (const bool in_recovery : {false, true}) {
         for (const bool many : {false, true}) {
           ASSERT_EQ(rack_.Patience(in_recovery, many, srtt),

@@ -365,6 +365,20 @@ TEST(HandshakeTest, SurvivesALostOrRepeatedSynAck) {
   EXPECT_EQ(lab.Record(0).receiver.packets, 10);
 }
 
+// The first SYN is lost. No round trip has been measured, so the next one follows after rto_init.
+TEST(HandshakeTest, RepeatsTheSynAfterTheInitialTimeout) {
+  std::vector<Time> seen;
+  const auto note = [&](const SwitchView& view, const Packet&) { seen.push_back(view.now()); };
+  Lab lab({.graph = Line(2, {10_Gbps, 1_us}),
+           .transport = "{kind: tcp, setup: handshake, min_rto: 1ms, rto_init: 20ms}",
+           .switch_policy = Scripted({WatchAt(0, Anything(PacketKind::kSyn), note),
+                                      DropAt(0, Anything(PacketKind::kSyn)).Times(1)})});
+  lab.AddFlow(0, 1, 1'460);
+  lab.Run();
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[1] - seen[0], 20_ms);
+}
+
 // Window of the second of two flows between the same hosts, `gap` after the start of the first.
 double SecondWindow(const std::string& setup, Duration gap) {
   Lab lab({.graph = Line(4, {10_Gbps, 10_us}), .transport = "{kind: tcp, setup: " + setup + "}"});

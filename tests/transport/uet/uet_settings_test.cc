@@ -31,7 +31,7 @@ TEST(UetSettingsTest, EachSettingHasItsLimits) {
       {"{qa_gate: %}", "16", "17"},
       {"{rcv_pen: %}", "0", "-1"},
       {"{rcv_pen: %}", "255", "256"},
-      {"{window: %}", "1B", "0B"},
+      {"{window: %}", "4170B", "0B"},
       {"{window: %}", "1GB", "1000000001B"},
       {"{priority: %}", "1", "0"},
       {"{priority: %}", "7", "8"},
