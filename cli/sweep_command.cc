@@ -412,6 +412,8 @@ int RunHere(const ExperimentFile& file, const SweepFolder& folder, const Plan& p
     ended.push_back(point);
   };
   const absl::Status status = RunPoints(file, plan, to_run, folder, options);
+  // `heddle collect` may have made tables of the points that there were meanwhile.
+  if (!ended.empty()) folder.RemoveTables();
   if (!status.ok()) {
     return Fail(kExitFailed, fmt::format("{}; stopped with {}", MessageOf(status),
                                          CountsText(reports, selected)));
@@ -528,11 +530,13 @@ void AddSweepCommand(CLI::App& app, const Plugins& plugins, std::function<int()>
       ->capture_default_str();
   CLI::Option* only =
       sweep->add_option("--only", a.only, "Run only these points, by number, such as 3,7-9")
-          ->type_name("LIST");
+          ->type_name("LIST")
+          ->check(NotEmpty);
   sweep
       ->add_option("--shard", a.shard,
                    "Run only the I-th of N parts; slurm: the part of this task of a job array")
       ->type_name("I/N")
+      ->check(NotEmpty)
       ->excludes(only);
   CLI::Option* dry_run = sweep->add_flag("--dry-run", a.dry_run,
                                          "List the points with their expected time and memory");
@@ -540,7 +544,8 @@ void AddSweepCommand(CLI::App& app, const Plugins& plugins, std::function<int()>
   sweep->add_flag("--replace-stale", a.replace_stale,
                   "Also run points with results of another version of Heddle");
   sweep->add_flag("--force", a.force, "Run all points again and replace their results");
-  sweep->add_flag("-q,--quiet", a.quiet, "Print neither progress nor a table");
+  sweep->add_flag("-q,--quiet", a.quiet,
+                  "Print no progress, table or warnings; summary.json has the warnings");
   CLI::Option* slurm =
       sweep
           ->add_flag("--slurm", a.slurm, "Print a Slurm job array for the points that are not done")

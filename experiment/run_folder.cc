@@ -47,13 +47,21 @@ fs::path WithoutSlash(const fs::path& path) {
 }
 
 // Returns true if `path` holds results, the only folders that may be removed. Any of these files
-// may be missing from damaged results.
+// may be missing from damaged results. (A flows.csv alone may be a flow list of the user.)
 bool HoldsResults(const fs::path& path) {
   std::error_code error;
   return fs::is_directory(path, error) &&
          (fs::is_empty(path, error) ||
-          std::ranges::any_of(std::array{"summary.json", kManifestFile, "run.yaml", "flows.csv"},
+          std::ranges::any_of(std::array{"summary.json", kManifestFile, "run.yaml"},
                               [&](const char* file) { return fs::exists(path / file, error); }));
+}
+
+// Returns true if both folders have results of the same experiment.
+bool AreOfOneExperiment(const fs::path& a, const fs::path& b) {
+  constexpr size_t kLimit = 100'000'000;
+  const auto text_a = ReadTextFile((a / "run.yaml").string(), kLimit);
+  const auto text_b = ReadTextFile((b / "run.yaml").string(), kLimit);
+  return text_a.ok() && text_b.ok() && *text_a == *text_b;
 }
 
 // Returns true if `path` still names the open file `file`.
@@ -139,6 +147,7 @@ bool RunFolder::IsBeingWritten(const fs::path& path) {
 }
 
 absl::Status RunFolder::Open(bool replace) {
+  replace_ = replace;
   absl::Status status = CheckPlace(replace);
   if (status.ok()) status = Lock();
   if (status.ok()) status = MakeAside();
@@ -297,13 +306,31 @@ absl::Status RunFolder::CheckThatAllIsThere() const {
 }
 
 absl::Status RunFolder::PutInPlace() {
-  if (fs::exists(path_)) return Replace();
+  if (!fs::exists(path_)) return MoveTo(path_);
+  if (HoldsResults(path_) && (replace_ || AreOfOneExperiment(aside_, path_))) return Replace();
+  return PutBeside();
+}
+
+absl::Status RunFolder::MoveTo(const fs::path& path) {
   std::error_code error;
-  fs::rename(aside_, path_, error);
-  if (error) return FileStatus(error.value(), path_.string());
+  fs::rename(aside_, path, error);
+  if (error) return FileStatus(error.value(), path.string());
   open_ = false;
   Forget(aside_);
   return absl::OkStatus();
+}
+
+// Something else has come to the path during the run, such as a sweep. It stays, and the results go
+// to a folder beside it.
+absl::Status RunFolder::PutBeside() {
+  fs::path beside;
+  for (int number = 2; beside.empty() || fs::exists(beside); ++number) {
+    beside = fmt::format("{}-{}", path_.string(), number);
+  }
+  if (absl::Status status = MoveTo(beside); !status.ok()) return status;
+  return absl::DataLossError(
+      fmt::format("{}: appeared during the run and was not replaced; the results are in {}",
+                  path_.string(), beside.string()));
 }
 
 // The two folders swap names in one step, and the destructor removes the old one.
@@ -315,7 +342,7 @@ absl::Status RunFolder::Replace() {
   std::error_code error;
   fs::remove_all(path_, error);
   if (error) return FileStatus(error.value(), path_.string());
-  return PutInPlace();
+  return MoveTo(path_);
 }
 
 void RunFolder::RemoveAll() {

@@ -24,7 +24,7 @@ namespace heddle {
 //   AlreadyExists       there are results, and they are not to be replaced
 //   FailedPrecondition  there is something that is no folder of results
 //   ResourceExhausted   there is no room: on the disk, in a quota, or below a file's limit
-//   DataLoss            what had been written is no longer there
+//   DataLoss            what had been written is no longer there, or something else is at the path
 // and the codes of FileStatus() (settings/files.h).
 class RunFolder {
  public:
@@ -48,7 +48,8 @@ class RunFolder {
   absl::Status Finish();
 
   // Renames the folder to its final path, in one step, if all written files are still there and
-  // unchanged.
+  // unchanged. If something has come to that path since Open(), other than results that may be
+  // replaced or are of the same experiment, it stays, and the folder goes to a path beside it.
   absl::Status Commit();
 
   const std::filesystem::path& path() const { return path_; }
@@ -88,6 +89,8 @@ class RunFolder {
   absl::Status CloseAll();
   absl::Status CheckThatAllIsThere() const;
   absl::Status PutInPlace();
+  absl::Status PutBeside();
+  absl::Status MoveTo(const std::filesystem::path& path);
   absl::Status MakeRoom();
   absl::Status Close(File& file);
   absl::Status Lock();
@@ -105,6 +108,7 @@ class RunFolder {
   size_t streams_ = 0;  // The number of `files_` that are open.
   size_t oldest_ = 0;   // The file that is closed next.
   bool open_ = false;
+  bool replace_ = false;  // Results at the path may be replaced.
 };
 
 }  // namespace heddle

@@ -39,6 +39,7 @@ constexpr std::chrono::seconds kPatience(5);
 std::atomic<bool> child_stop{false};
 extern "C" void OnStopInChild(int /*signal*/) { child_stop = true; }
 
+// `path` ends in the point's id, which the files that the experiment reads are part of.
 int RunPoint(const ExperimentFile& file, size_t point, const std::filesystem::path& path,
              int threads, bool replace, const Child::Inside& inside) {
   std::signal(SIGTERM, OnStopInChild);
@@ -46,6 +47,12 @@ int RunPoint(const ExperimentFile& file, size_t point, const std::filesystem::pa
   const Experiment experiment = file.Load(point, diagnostics);
   if (!diagnostics.ok()) {  // The point had no errors when the plan was made.
     fmt::print(stderr, "{}", diagnostics.Report());
+    return kFailed;
+  }
+  if (experiment.Id() != path.filename()) {
+    fmt::print(stderr,
+               "a file that the experiment reads has changed since the sweep began; repeat the "
+               "sweep, with --retry-failed if the file is as before\n");
     return kFailed;
   }
   SimulationOptions simulation;

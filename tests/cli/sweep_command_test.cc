@@ -198,6 +198,32 @@ TEST_F(SweepCommandTest, AnEmptyNameOfAFolderIsNoDefault) {
   EXPECT_FALSE(fs::exists(folder_ / "results"));
 }
 
+// The flow list is replaced while the first point runs. The names of points stand for its contents.
+TEST_F(SweepCommandTest, AChangedFlowListIsNoListOfTheSweep) {
+  std::string list = "start_ps,src,dst,size_bytes\n";
+  for (int64_t flow = 0; flow < 100'000; ++flow)
+    list += fmt::format("{},0,4,1000\n", flow * 1'000'000);
+  folder_.Write("flows.csv", list);
+  folder_.Write("other.csv", "start_ps,src,dst,size_bytes\n0,1,5,1000\n");
+  folder_.Write("f.yaml",
+                "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
+                "workload: [{kind: flows, file: flows.csv}]\nsweep: {lb: [ecmp, rps]}\n");
+  const CommandResult result =
+      Run("heddle sweep f.yaml -q --jobs 1 -o out & for i in $(seq 500); do ls -d "
+          "out/points/.*.partial "
+          ">/dev/null 2>/dev/null && break; sleep 0.01; done; cp other.csv flows.csv; wait $!");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("has changed since the sweep began"), HasSubstr("1 done, 1 failed")));
+}
+
+TEST_F(SweepCommandTest, AnEmptyPartIsNotTheWhole) {
+  for (const char* part : {"--only ''", "--shard ''"}) {
+    EXPECT_EQ(Run(std::string("heddle sweep s.yaml -o out ") + part).exit_code, 2) << part;
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+}
+
 TEST_F(SweepCommandTest, CheckGivesAWarningOfManyPointsOnce) {
   const CommandResult result =
       Run("heddle check s.yaml --set topology.port.ecn_above=400KB --set "

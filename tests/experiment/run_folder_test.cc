@@ -257,4 +257,39 @@ TEST(RunFolderTest, WritesManyFilesPieceByPiece) {
   }
 }
 
+// What has come to the path meanwhile is no one's to remove, unless it has the same results.
+TEST(RunFolderTest, LeavesWhatHasAppearedDuringTheRun) {
+  const TemporaryFolder place;
+  const auto commit = [&](const std::string& appears, const std::string& text, bool replace) {
+    RunFolder folder(place / "run");
+    EXPECT_THAT(folder.Open(replace), IsOk());
+    folder.Write("run.yaml", "seed: 1\n").IgnoreError();
+    fs::create_directory(place / "run");
+    place.Write("run/" + appears, text);
+    return folder.Commit();
+  };
+  EXPECT_THAT(commit("notes.txt", "mine", false),
+              Fails(absl::StatusCode::kDataLoss, HasSubstr("the results are in ")));
+  EXPECT_TRUE(fs::exists(place / "run/notes.txt"));
+  EXPECT_TRUE(fs::exists(place / "run-2/run.yaml"));
+  fs::remove_all(place / "run");
+  EXPECT_THAT(commit("run.yaml", "seed: 2\n", false),
+              Fails(absl::StatusCode::kDataLoss, HasSubstr("run-3")));
+  EXPECT_TRUE(fs::exists(place / "run-3/run.yaml"));
+  fs::remove_all(place / "run");
+  EXPECT_THAT(commit("run.yaml", "seed: 1\n", false), IsOk());
+  fs::remove_all(place / "run");
+  EXPECT_THAT(commit("run.yaml", "seed: 2\n", true), IsOk());
+}
+
+// A flow list of the user may have the name of a result.
+TEST(RunFolderTest, ReplacesNoFolderForItsFlowsAlone) {
+  const TemporaryFolder place;
+  fs::create_directory(place / "run");
+  place.Write("run/flows.csv", "start_ps,src,dst,size_bytes\n");
+  RunFolder folder(place / "run");
+  EXPECT_THAT(folder.Open(true),
+              Fails(absl::StatusCode::kFailedPrecondition, HasSubstr("no results")));
+}
+
 }  // namespace heddle::run_folder_test
