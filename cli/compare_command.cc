@@ -41,6 +41,30 @@ struct CompareTask {
   ComparedSides sides;
 };
 
+// Leaves out axes that change together with the compared one, such as the transport that each load
+// balancer has, and says so.
+void LeaveOutAxesThatFollow(ComparedSides& sides) {
+  std::vector<NamedSide*> all = {&sides.reference};
+  for (OtherSide& side : sides.others) all.push_back(&side);
+  std::vector<const ComparedSide*> points;
+  for (const NamedSide* side : all) points.push_back(&side->points);
+  const std::vector<size_t> follow = AxesThatFollow(points);
+  for (size_t i = follow.size(); i-- > 0;) {
+    const auto axis = static_cast<ptrdiff_t>(follow[i]);
+    const std::string& name = sides.axes[follow[i]];
+    std::vector<std::string> values;
+    for (NamedSide* side : all) {
+      const std::string& value = side->points.points.front().choices[follow[i]];
+      values.push_back(fmt::format("{} has {}", side->called, sides.labels.Shown(name, value)));
+      for (ComparedSide::Point& point : side->points.points) {
+        point.choices.erase(point.choices.begin() + axis);
+      }
+    }
+    fmt::print(stderr, "heddle: the sides differ in {}, too: {}\n", name, fmt::join(values, ", "));
+    sides.axes.erase(sides.axes.begin() + axis);
+  }
+}
+
 absl::StatusOr<CompareTask> WithinOne(const CompareArguments& arguments) {
   const SweepFolder folder{std::filesystem::path(arguments.words[0])};
   const absl::StatusOr<Plan> plan = folder.ReadPlan();
@@ -64,6 +88,7 @@ absl::StatusOr<CompareTask> WithinOne(const CompareArguments& arguments) {
       task.sides.others.push_back({std::move(side)});
     }
   }
+  LeaveOutAxesThatFollow(task.sides);
   return task;
 }
 

@@ -60,7 +60,8 @@ void AddRunOptions(CLI::App& command, RunArguments& arguments) {
                   "Folder of the results (default: results/ and the experiment's name)")
       ->type_name("DIR")
       ->check(NotEmpty);
-  command.add_flag("-q,--quiet", arguments.quiet, "Print neither progress nor a table");
+  command.add_flag("-q,--quiet", arguments.quiet,
+                   "Print no progress, table or warnings; summary.json has the warnings");
   command.add_flag("--force", arguments.force, "Replace existing results");
 }
 

@@ -29,11 +29,6 @@ std::vector<Value> AxisValues(const Value& value, const std::string& path,
                       "{from: 0.1, to: 0.9, step: 0.1}");
     return {};
   }
-  std::set<std::string> labels;
-  for (const Value& item : value.items) {
-    if (labels.insert(ChoiceLabel(item)).second) continue;
-    diagnostics.Error(item.place, path, fmt::format("{} occurs twice", ChoiceLabel(item)));
-  }
   return value.items;
 }
 
@@ -184,7 +179,20 @@ Points::Axis Points::AxisFrom(const Value& map, const std::string& path,
       axis.steps[i].push_back(values[i]);
     }
   }
+  if (diagnostics.ok()) CheckDistinct(axis, path, diagnostics);
   return axis;
+}
+
+// Of keys that change together, each may have a value several times, but not all of them at once.
+void Points::CheckDistinct(const Axis& axis, const std::string& path, Diagnostics& diagnostics) {
+  const std::string place = axis.keys.size() == 1 ? path + "." + axis.keys.front() : path;
+  std::set<std::string> seen;
+  for (const std::vector<Value>& step : axis.steps) {
+    std::string label;
+    for (const Value& value : step) label += (label.empty() ? "" : " with ") + ChoiceLabel(value);
+    if (seen.insert(label).second) continue;
+    diagnostics.Error(step.front().place, place, label + " occurs twice");
+  }
 }
 
 void Points::Add(Axis axis, const Place& place, const std::string& path, Diagnostics& diagnostics) {

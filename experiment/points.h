@@ -76,6 +76,7 @@ class Points {
   void ReadTogether(const Value& list, Diagnostics& diagnostics);
   void ReadSeeds(const Value& count, Diagnostics& diagnostics);
   Axis AxisFrom(const Value& map, const std::string& path, Diagnostics& diagnostics) const;
+  static void CheckDistinct(const Axis& axis, const std::string& path, Diagnostics& diagnostics);
   void Add(Axis axis, const Place& place, const std::string& path, Diagnostics& diagnostics);
   void Exclude(const Value& rules, const std::set<std::string>& fixed, Diagnostics& diagnostics);
   void ReadLabels(const Value& labels, const std::set<std::string>& fixed,

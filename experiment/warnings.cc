@@ -104,10 +104,26 @@ std::vector<std::string> WarningsOf(const Experiment& experiment, const Simulati
     warnings.push_back(fmt::format("{} of {} measured flows are unfinished at {}",
                                    result.unfinished, result.measured, end));
   }
+  if (const auto late = WarnOfLateChanges(experiment, result.end)) warnings.push_back(*late);
   AddTrust(experiment, result, summary, warnings);
   warnings.insert(warnings.end(), result.notes.warnings.begin(), result.notes.warnings.end());
   if (IsDebugBuild()) warnings.emplace_back("this is a Debug build; expect it to be slow");
   return warnings;
+}
+
+std::optional<std::string> WarnOfLateChanges(const Experiment& experiment, Time end) {
+  Time first = kNever;
+  for (const LinkEvent& event : experiment.events) {
+    const bool only_repairs = event.up.value_or(false);
+    if (event.at >= end && !only_repairs) first = std::min(first, event.at);
+  }
+  for (const SwitchEvent& event : experiment.faults) {
+    if (event.at >= end) first = std::min(first, event.at);
+  }
+  if (first == kNever) return std::nullopt;
+  return fmt::format(
+      "schedule: the run ends at {}, so what is scheduled at {} or later does not happen in it",
+      RoundedQuantity(end - Time{}), FormatQuantity(first - Time{}));
 }
 
 std::optional<std::string> WarnOfUncarriedLoad(double offered, double carried) {

@@ -24,8 +24,13 @@ namespace heddle {
 std::vector<std::string> WarningsOf(const Experiment& experiment, const SimulationResult& result,
                                     std::span<const ClassSummary> summary);
 
-// The warnings of one kind each; nothing if there is no reason for it. Loads are shares of the
-// hosts' links.
+// The warnings of one kind each; nothing if there is no reason for it.
+
+// Of failures and other changes that are scheduled for the end of the run or later. Repairs may
+// come that late.
+std::optional<std::string> WarnOfLateChanges(const Experiment& experiment, Time end);
+
+// Loads are shares of the hosts' links.
 std::optional<std::string> WarnOfUncarriedLoad(double offered, double carried);
 std::optional<std::string> WarnOfGrowingBacklog(const std::array<FlowsInProgress, 2>& halves);
 

@@ -22,10 +22,11 @@ namespace {
 
 // Parts of metrics' names: more is better for the first list, less for the second. Other metrics
 // have no better side.
-constexpr std::array<std::string_view, 2> kMoreIsBetter = {"goodput", "carried"};
-constexpr std::array<std::string_view, 14> kLessIsBetter = {
-    "fct",  "slowdown", "qct",  "unfinished",      "reorder",  "deg",     "extent",
-    "late", "dupack",   "retx", "retransmissions", "timeouts", "dropped", "pause"};
+constexpr std::array<std::string_view, 4> kMoreIsBetter = {"goodput", "carried", "algbw", "busbw"};
+constexpr std::array<std::string_view, 15> kLessIsBetter = {
+    "iter_us",  "fct",     "slowdown", "qct",    "unfinished", "reorder",
+    "deg",      "extent",  "late",     "dupack", "retx",       "retransmissions",
+    "timeouts", "dropped", "pause"};
 
 template <size_t N>
 bool NamesOne(std::string_view metric, const std::array<std::string_view, N>& parts) {
@@ -175,6 +176,27 @@ ComparedSide SideOf(const SweepFolder& folder, const Plan& plan, std::string_vie
     if (!axis.empty()) added.choices.erase(added.choices.begin() + static_cast<ptrdiff_t>(index));
   }
   return side;
+}
+
+std::vector<size_t> AxesThatFollow(std::span<const ComparedSide* const> sides) {
+  std::vector<size_t> follow;
+  if (std::ranges::any_of(sides, [](const ComparedSide* side) { return side->points.empty(); })) {
+    return follow;
+  }
+  for (size_t axis = 0; axis < sides.front()->points.front().choices.size(); ++axis) {
+    const auto value_of = [axis](const ComparedSide* side) -> const std::string& {
+      return side->points.front().choices[axis];
+    };
+    const bool has_one = std::ranges::all_of(sides, [&](const ComparedSide* side) {
+      return std::ranges::all_of(side->points, [&](const ComparedSide::Point& point) {
+        return point.choices[axis] == value_of(side);
+      });
+    });
+    const bool differs = std::ranges::any_of(
+        sides, [&](const ComparedSide* side) { return value_of(side) != value_of(sides.front()); });
+    if (has_one && differs) follow.push_back(axis);
+  }
+  return follow;
 }
 
 absl::StatusOr<std::string> FindValue(const Plan& plan, std::string_view axis,

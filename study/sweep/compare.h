@@ -8,6 +8,7 @@
 #include <absl/status/statusor.h>
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -75,6 +76,11 @@ size_t CombinationsOnlyIn(const ComparedSide& side, const ComparedSide& other);
 // Returns the points of `plan` with `value` on the axis `axis`; all points if `axis` is empty.
 ComparedSide SideOf(const SweepFolder& folder, const Plan& plan, std::string_view axis,
                     std::string_view value);
+
+// Returns the axes, as indices of the points' choices, that follow from the side: all points of a
+// side have one value, and not all sides the same. Such an axis changes together with the compared
+// one.
+std::vector<size_t> AxesThatFollow(std::span<const ComparedSide* const> sides);
 
 // Returns the value of the axis that `word` names: an equal value, the value with this label, or
 // the only value of that kind. NotFound if there is none, InvalidArgument if there are several.

@@ -95,6 +95,12 @@ TEST(CollectiveTimesTest, AreThoseOfAnIndependentModel) {
   EXPECT_EQ(TimeOf(8, "op: broadcast, size: 100000B"), 56'313'600);
 }
 
+// The root sends to its three children one after the other: each message takes 10'467'840 ps, and
+// the next one begins when the ACK has come back, 2'009'600 ps later.
+TEST(CollectiveTimesTest, ARankOfABinomialTreeMayWaitForItsSends) {
+  EXPECT_EQ(TimeOf(8, "op: broadcast, size: 100000B, wait: both"), 3 * 10'467'840 + 2 * 2'009'600);
+}
+
 // A message that is finished when the NIC has its last packet lets the next one follow without a
 // pause. One that is finished at once holds nothing up. Either way the NIC is never idle.
 TEST(CollectiveTimesTest, AWindowEndsWithTheMomentThatFinishesAMessage) {

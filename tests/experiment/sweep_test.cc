@@ -269,6 +269,18 @@ TEST(SweepTest, RefusesTheSameValueTwice) {
               HasSubstr("test.yaml:4:25: sweep.lb: ecmp occurs twice"));
 }
 
+// Each of keys that change together may repeat a value.
+TEST(SweepTest, RefusesTheSameCombinationTwice) {
+  const std::string pairs =
+      "sweep: {together: [{lb: [ecmp, rps, ecmp], topology.spines: [2, 2, 4]}]}\n";
+  EXPECT_THAT(Labels(Load(pairs)),
+              ElementsAre("lb=ecmp,spines=2", "lb=rps,spines=2", "lb=ecmp,spines=4"));
+  EXPECT_THAT(Labels(Load(pairs, {"topology.spines=2"})), ElementsAre("lb=ecmp", "lb=rps"));
+  EXPECT_THAT(
+      SweepErrors("sweep: {together: [{lb: [ecmp, rps, ecmp], topology.spines: [2, 4, 2]}]}\n"),
+      HasSubstr("test.yaml:4:37: sweep.together[0]: ecmp with 2 occurs twice"));
+}
+
 TEST(SweepTest, SaysThatKeysWithBracketsNeedQuotesWithinBraces) {
   EXPECT_THAT(SweepErrors("sweep: {workload[0].load: [0.1]}\n"), HasSubstr("need quotes, as in"));
 }

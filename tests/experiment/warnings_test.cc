@@ -143,6 +143,24 @@ TEST(WarningsOfRunTest, AFixedSetOfFlowsHasOnlyFewFlows) {
                               Not(HasSubstr("warm-up: "))));
 }
 
+// The flows end after some 0.1 ms. A repair may be scheduled for later than that.
+TEST(WarningsOfRunTest, AFailureAfterTheEndDoesNotHappen) {
+  const auto warnings = [](const std::string& schedule) {
+    return WarningsOfRun(
+        Fabric("40Gbps") +
+        "lb: ecmp\nworkload: [{kind: permutation, size: 100KB}]\nschedule: " + schedule + "\n");
+  };
+  EXPECT_THAT(warnings("[{at: 1us, links: [leaf0-spine0], state: down}, "
+                       "{at: 2s, links: [leaf0-spine0], state: up}]"),
+              Not(HasSubstr("schedule: ")));
+  EXPECT_THAT(warnings("[{at: 1us, links: [leaf0-spine0], loss: 0.001}, "
+                       "{at: 2s, links: [leaf0-spine0], state: down}, "
+                       "{at: 3s, switches: [spine1], drop: 0.1}]"),
+              AllOf(HasSubstr("schedule: the run ends at "),
+                    HasSubstr("so what is scheduled at 2s or later does not happen in it")));
+  EXPECT_THAT(warnings("[{at: 3s, switches: [spine1], drop: 0.1}]"), HasSubstr("scheduled at 3s"));
+}
+
 // One spine is farther by 100 us, the time of 80 packets.
 TEST(WarningsOfRunTest, ATransportThatBearsReorderingGivesNoWarningOfIt) {
   const auto warnings = [](const std::string& lb, const std::string& transport) {

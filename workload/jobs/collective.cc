@@ -174,9 +174,10 @@ void CollectiveSettings::Declare(Fields& fields) {
       {{"round", PeerOrder::kRound}, {"nccl", PeerOrder::kNccl}, {"random", PeerOrder::kRandom}},
       "direct: the order in which a rank sends to the others. round: ascending from its "
       "own number. nccl: groups of eight ranks in NCCL's order. random: of its own.");
-  fields.Choice("wait", wait, {{"both", Wait::kBoth}, {"recv", Wait::kRecv}},
-                "pairwise, shift: a step waits for the message received and the one sent in the "
-                "step before, or only for the received one.");
+  fields.Choice("wait", wait, {{"auto", Wait::kAuto}, {"both", Wait::kBoth}, {"recv", Wait::kRecv}},
+                "pairwise, shift, binomial: a step waits for the message received and the one sent "
+                "in the step before, or only for the received one. auto: both; binomial: recv, so "
+                "that a rank sends to all its children at once.");
   fields.AddOr("most", "aggregate", aggregate, AtLeast<int64_t>(1),
                "pat: the blocks that travel together at most, a power of two.");
   fields.Add("root", root, AtLeast<int64_t>(0), "broadcast: the rank that has the buffer.");
@@ -280,7 +281,8 @@ void CollectiveSettings::CheckUse(const ErrorAt& error) const {
       {"reduce_rate", reduce_rate.has_value(), reduces, "all_reduce and reduce_scatter"},
       {"window", window.has_value(), is_direct, "direct"},
       {"peers", peer_order != PeerOrder::kRound, is_direct, "direct"},
-      {"wait", wait != Wait::kBoth, exchanges, "pairwise and shift"},
+      {"wait", wait == Wait::kRecv, exchanges || chosen() == Algorithm::kBinomial,
+       "pairwise, shift and binomial"},
       {"aggregate", aggregate.has_value(), chosen() == Algorithm::kPat, "pat"},
       {"root", root != 0, op == Op::kBroadcast, "broadcast"},
       {"group_size", group_size.has_value(), IsInServers(chosen()), "hierarchical and rail"},
@@ -339,7 +341,9 @@ std::unique_ptr<Schedule> MakeStepSchedule(const CollectiveSettings& settings, u
   StepSettings steps;
   const Algorithm algorithm = settings.chosen();
   const bool exchanges = algorithm == Algorithm::kPairwise || algorithm == Algorithm::kShift;
-  steps.waits_for_sends = exchanges && settings.wait == CollectiveSettings::Wait::kBoth;
+  using Wait = CollectiveSettings::Wait;
+  steps.waits_for_sends =
+      settings.wait == Wait::kBoth || (settings.wait == Wait::kAuto && exchanges);
   steps.reduce_rate = settings.reduce_rate;
   std::vector<std::unique_ptr<StepAlgorithm>> algorithms;
   for (uint32_t channel = 0; channel < channels; ++channel) {

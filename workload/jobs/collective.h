@@ -40,7 +40,7 @@ struct CollectiveSettings {
   };
   enum class RingOrder { kSame, kStride };
   enum class PeerOrder { kRound, kNccl, kRandom };
-  enum class Wait { kBoth, kRecv };
+  enum class Wait { kAuto, kBoth, kRecv };
   enum class Preset { kNone, kNccl };
   enum class Split { kOff, kLeaf, kHost };
 
@@ -53,7 +53,7 @@ struct CollectiveSettings {
   std::optional<BitRate> reduce_rate;
   std::optional<int64_t> window;
   PeerOrder peer_order = PeerOrder::kRound;
-  Wait wait = Wait::kBoth;
+  Wait wait = Wait::kAuto;
   std::optional<int64_t> aggregate;
   int64_t root = 0;
   std::optional<int64_t> group_size;

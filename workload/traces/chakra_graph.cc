@@ -181,6 +181,10 @@ std::optional<uint32_t> ChakraBuilder::AddCollective(uint32_t rank, const Chakra
     return std::nullopt;
   }
   constexpr int64_t kMostBytes = int64_t{1} << 42;
+  if (!node.comm_size && OpOf(type) != CollectiveSettings::Op::kBarrier) {
+    FailNode(node, errors, "has no comm_size, the bytes of the collective");
+    return std::nullopt;
+  }
   const int64_t size = node.comm_size.value_or(0);
   if (size < 0 || size > kMostBytes) {
     FailNode(node, errors,

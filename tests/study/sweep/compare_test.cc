@@ -73,6 +73,27 @@ TEST_F(CompareTest, PairsBySeed) {
   EXPECT_EQ(Judge("avg_fct_us", metric.difference), Verdict::kBetter);
 }
 
+// The first choice is a transport, the second one a load.
+TEST(AxesThatFollowTest, HaveOneValueOnEachSideAndDiffer) {
+  const auto side = [](const std::vector<std::vector<std::string>>& choices) {
+    ComparedSide its;
+    for (const std::vector<std::string>& of_point : choices)
+      its.points.push_back({of_point, "1", ""});
+    return its;
+  };
+  const ComparedSide uet = side({{"uet", "0.3"}, {"uet", "0.5"}});
+  const ComparedSide roce = side({{"rocev2", "0.3"}, {"rocev2", "0.5"}});
+  const ComparedSide both = side({{"uet", "0.3"}, {"rocev2", "0.3"}});
+  const auto follow = [](const ComparedSide& a, const ComparedSide& b, const ComparedSide& c) {
+    return AxesThatFollow(std::vector<const ComparedSide*>{&a, &b, &c});
+  };
+  EXPECT_THAT(follow(uet, roce, uet), ElementsAre(0));
+  EXPECT_THAT(follow(uet, uet, uet), IsEmpty());
+  EXPECT_THAT(follow(uet, uet, both), IsEmpty());
+  EXPECT_THAT(follow(uet, roce, side({})), IsEmpty());
+  EXPECT_THAT(follow(side({{"uet", "0.3"}}), side({{"dctcp", "0.5"}}), uet), ElementsAre(0));
+}
+
 TEST_F(CompareTest, TakesOnlySeedsThatBothHave) {
   const double none = std::nan("");
   const ComparedMetric metric = Compared({10, 20, none, 40}, {11, none, 30, 43});
@@ -90,6 +111,8 @@ TEST_F(CompareTest, JudgesByTheIntervalAndByWhatTheMetricIs) {
   EXPECT_EQ(judge("avg_fct_us", {1, 1.1, 0.9}), Verdict::kWorse);
   EXPECT_EQ(judge("goodput_gbps", {1, 1.1, 0.9}), Verdict::kBetter);
   EXPECT_EQ(judge("p99_slowdown", {-1, -1.1, -0.9}), Verdict::kBetter);
+  EXPECT_EQ(judge("run_mean_iter_us", {1, 1.1, 0.9}), Verdict::kWorse);
+  EXPECT_EQ(judge("run_busbw_gbs", {1, 1.1, 0.9}), Verdict::kBetter);
   EXPECT_EQ(judge("run_decisions", {1, 1.1, 0.9}), Verdict::kDifferent);
   EXPECT_EQ(judge("avg_fct_us", {1, -1, 0.5}), Verdict::kTie);
   EXPECT_EQ(judge("reordered", {0, 0, 0}), Verdict::kTie);

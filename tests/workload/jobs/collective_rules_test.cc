@@ -138,7 +138,7 @@ TEST(CollectiveRulesTest, ASettingIsRefusedWhereItDoesNothing) {
   ExpectUse("reduce_rate: 1Gbps", "reduce_rate: " + none, {"all_reduce", "reduce_scatter"});
   ExpectUse("window: 2", "window: " + none, {"direct"});
   ExpectUse("peers: random", "peers: " + none, {"direct"});
-  ExpectUse("wait: recv", "wait: " + none, {"pairwise", "shift"});
+  ExpectUse("wait: recv", "wait: " + none, {"pairwise", "shift", "binomial"});
   ExpectUse("aggregate: 1", "aggregate: " + none, {"pat"});
   ExpectUse("root: 1", "root: " + none, {"broadcast"});
   ExpectUse("merge: false", "merge: " + none, {"rail"});

@@ -122,6 +122,14 @@ std::vector<Case> Cases() {
           {"barrier", Op::kBarrier, Algorithm::kDissemination}};
 }
 
+// Returns true if a step waits for the message that the rank has sent in the step before.
+bool WaitsForSends(const CollectiveSettings& settings) {
+  using Wait = CollectiveSettings::Wait;
+  const bool exchanges =
+      settings.algorithm == Algorithm::kShift || settings.algorithm == Algorithm::kPairwise;
+  return settings.wait == Wait::kBoth || (settings.wait == Wait::kAuto && exchanges);
+}
+
 bool IsTree(Algorithm algorithm) {
   return algorithm == Algorithm::kTree || algorithm == Algorithm::kDoubleTree ||
          algorithm == Algorithm::kChain;
@@ -202,10 +210,7 @@ bool MaySend(const CollectiveSettings& settings, uint32_t n, const Related& rela
       // Up: once all children have sent. Down: once the parent has, or at the root all children.
       if (other.lane == its.lane && comes && (m.step == 1 || o.step == 0)) return false;
     } else if (other.lane == its.lane && o.step < m.step) {
-      const bool exchanges =
-          settings.algorithm == Algorithm::kShift || settings.algorithm == Algorithm::kPairwise;
-      const bool waits = exchanges && settings.wait == CollectiveSettings::Wait::kBoth;
-      if (comes || (leaves && waits)) return false;
+      if (comes || (leaves && WaitsForSends(settings))) return false;
     }
   }
   return true;
@@ -447,11 +452,8 @@ TEST(MessagesTest, OnlySomeWaitForEarlierOnesOfTheSameRank) {
     for (uint32_t n = 2; n <= 9; ++n) {
       if (!its.Exists(n)) continue;
       const CollectiveSettings settings = its.Settings(n);
-      const bool exchanges =
-          its.algorithm == Algorithm::kShift || its.algorithm == Algorithm::kPairwise;
-      const bool waits = its.algorithm == Algorithm::kDirect
-                             ? settings.window.value_or(n) < n - 1
-                             : exchanges && settings.wait == CollectiveSettings::Wait::kBoth;
+      const bool waits = its.algorithm == Algorithm::kDirect ? settings.window.value_or(n) < n - 1
+                                                             : WaitsForSends(settings);
       EXPECT_EQ(settings.Make(n, 1, 1)->waits_for_sends(), waits) << its.name << ", " << n;
     }
   }

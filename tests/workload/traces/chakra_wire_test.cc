@@ -162,6 +162,8 @@ TEST(ChakraWireTest, TellsWhichNodesAreNotModelled) {
   EXPECT_THAT(collective(8), ElementsAre(" node 3: reduce-scatter block is not modelled"));
   EXPECT_THAT(collective(10), ElementsAre(" node 3: has no known comm_type"));
   EXPECT_THAT(errors(3, 7, ""), ElementsAre(" node 3: has no known comm_type"));
+  EXPECT_THAT(collective(0), ElementsAre(" node 3: has no comm_size, the bytes of the collective"));
+  EXPECT_THAT(collective(9), ElementsAre());  // A barrier needs none.
   EXPECT_THAT(errors(3, 8, ""), ElementsAre(" node 3: is of unknown type 8"));
   EXPECT_THAT(errors(3, 3, ""),
               ElementsAre(" node 3: accesses memory, which is not modelled; set memory: ignore"));
