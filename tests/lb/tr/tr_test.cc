@@ -142,8 +142,8 @@ TEST_F(TrLeafTest, APortThatComesBackIsIdle) {
 
 TEST_F(TrLeafTest, SaysHowOldNewsAre) {
   EXPECT_EQ(leaf_.Count("telemetry_age_ns"), 0);
-  Send(1, Time{} + 1_us, {kA});      // Alone: there is nothing to decide.
-  Send(1, Time{} + 2_us, {kA, kC});  // Nothing has been told.
+  Send(1, Time{} + 1_us, std::vector{kA});  // Alone: there is nothing to decide.
+  Send(1, Time{} + 2_us, {kA, kC});         // Nothing has been told.
   Tell(kA, 0, Time{} + 10_us);
   Send(2, Time{} + 12_us, {kA, kC});
   Send(3, Time{} + 20_us, {kA, kC});
