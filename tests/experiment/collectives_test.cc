@@ -101,6 +101,10 @@ TEST(CollectiveTimesTest, ARankOfABinomialTreeMayWaitForItsSends) {
   EXPECT_EQ(TimeOf(8, "op: broadcast, size: 100000B, wait: both"), 3 * 10'467'840 + 2 * 2'009'600);
 }
 
+TEST(CollectiveTimesTest, RingsNeverWaitForSends) {
+  EXPECT_EQ(TimeOf(4, "op: all_reduce, size: 400001B, wait: both"), 62'854'560);
+}
+
 // A message that is finished when the NIC has its last packet lets the next one follow without a
 // pause. One that is finished at once holds nothing up. Either way the NIC is never idle.
 TEST(CollectiveTimesTest, AWindowEndsWithTheMomentThatFinishesAMessage) {

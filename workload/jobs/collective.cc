@@ -143,6 +143,11 @@ void CheckServers(const CollectiveSettings& settings, uint32_t ranks, const Erro
   }
 }
 
+// In each step, a rank sends to one other rank and receives from one.
+bool Exchanges(Algorithm algorithm) {
+  return algorithm == Algorithm::kPairwise || algorithm == Algorithm::kShift;
+}
+
 }  // namespace
 
 void CollectiveSettings::Declare(Fields& fields) {
@@ -265,7 +270,6 @@ void CollectiveSettings::Check(uint32_t ranks, const ErrorAt& error) const {
 
 void CollectiveSettings::CheckUse(const ErrorAt& error) const {
   const bool is_direct = chosen() == Algorithm::kDirect;
-  const bool exchanges = chosen() == Algorithm::kPairwise || chosen() == Algorithm::kShift;
   const bool has_rings = IsRing(chosen()) || chosen() == Algorithm::kHierarchical;
   const bool reduces = op == Op::kAllReduce || op == Op::kReduceScatter;
   const bool is_nccl = preset == Preset::kNccl || step_latency;
@@ -281,7 +285,7 @@ void CollectiveSettings::CheckUse(const ErrorAt& error) const {
       {"reduce_rate", reduce_rate.has_value(), reduces, "all_reduce and reduce_scatter"},
       {"window", window.has_value(), is_direct, "direct"},
       {"peers", peer_order != PeerOrder::kRound, is_direct, "direct"},
-      {"wait", wait == Wait::kRecv, exchanges || chosen() == Algorithm::kBinomial,
+      {"wait", wait == Wait::kRecv, Exchanges(chosen()) || chosen() == Algorithm::kBinomial,
        "pairwise, shift and binomial"},
       {"aggregate", aggregate.has_value(), chosen() == Algorithm::kPat, "pat"},
       {"root", root != 0, op == Op::kBroadcast, "broadcast"},
@@ -299,6 +303,14 @@ void CollectiveSettings::CheckUse(const ErrorAt& error) const {
 // --- Making schedules ---
 
 namespace {
+
+// Returns true if a step waits for the message that the rank has sent in the step before. `wait:
+// both` has no effect on other algorithms.
+bool WaitsForSends(const CollectiveSettings& settings) {
+  using Wait = CollectiveSettings::Wait;
+  if (Exchanges(settings.chosen())) return settings.wait != Wait::kRecv;
+  return settings.chosen() == Algorithm::kBinomial && settings.wait == Wait::kBoth;
+}
 
 std::unique_ptr<StepAlgorithm> MakeSteps(const CollectiveSettings& settings, uint32_t ranks,
                                          uint32_t stride, bool mirrored) {
@@ -339,11 +351,7 @@ std::unique_ptr<Schedule> MakeStepSchedule(const CollectiveSettings& settings, u
       settings.chunk ? std::optional(settings.chunk->count * ranks) : std::nullopt;
   const Blocks parts(settings.size.count, static_cast<uint32_t>(channels));
   StepSettings steps;
-  const Algorithm algorithm = settings.chosen();
-  const bool exchanges = algorithm == Algorithm::kPairwise || algorithm == Algorithm::kShift;
-  using Wait = CollectiveSettings::Wait;
-  steps.waits_for_sends =
-      settings.wait == Wait::kBoth || (settings.wait == Wait::kAuto && exchanges);
+  steps.waits_for_sends = WaitsForSends(settings);
   steps.reduce_rate = settings.reduce_rate;
   std::vector<std::unique_ptr<StepAlgorithm>> algorithms;
   for (uint32_t channel = 0; channel < channels; ++channel) {
