@@ -183,7 +183,8 @@ Points::Axis Points::AxisFrom(const Value& map, const std::string& path,
   return axis;
 }
 
-// Of keys that change together, each may have a value several times, but not all of them at once.
+// Reports steps of the axis that are equal. If keys change together, each may repeat a value, but
+// no combination of values may occur twice.
 void Points::CheckDistinct(const Axis& axis, const std::string& path, Diagnostics& diagnostics) {
   const std::string place = axis.keys.size() == 1 ? path + "." + axis.keys.front() : path;
   std::set<std::string> seen;

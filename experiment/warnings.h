@@ -26,8 +26,8 @@ std::vector<std::string> WarningsOf(const Experiment& experiment, const Simulati
 
 // The warnings of one kind each; nothing if there is no reason for it.
 
-// Of failures and other changes that are scheduled for the end of the run or later. Repairs may
-// come that late.
+// Warns of failures and other changes that are scheduled for the end of the run or later. Repairs
+// may come that late.
 std::optional<std::string> WarnOfLateChanges(const Experiment& experiment, Time end);
 
 // Loads are shares of the hosts' links.

@@ -38,8 +38,10 @@ struct NextHopTable {
   std::vector<std::pair<HostId, uint16_t>> set_of_host = {};
 
   const std::vector<NextHop>& Towards(HostId host, uint16_t leaf) const {
-    const auto its = std::ranges::find(set_of_host, host, &std::pair<HostId, uint16_t>::first);
-    return sets[its == set_of_host.end() ? set_of_leaf[leaf] : its->second];
+    const auto its =
+        std::ranges::lower_bound(set_of_host, host, {}, &std::pair<HostId, uint16_t>::first);
+    const bool is_apart = its != set_of_host.end() && its->first == host;
+    return sets[is_apart ? its->second : set_of_leaf[leaf]];
   }
 };
 

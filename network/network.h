@@ -163,6 +163,7 @@ class Network {
   void Apply(const SwitchEvent& event);
   void SetLosses(VertexId receiver, const LinkEvent& event);
   void Learn(const LinkNews::News& news, Time now);
+  void Leave(uint32_t link, Time now);
   void Leave(VertexId vertex, uint32_t link, Time now);
   void SetRoutes(Switch& at, RoutingTable table);
   void SetNextHops(Switch& at, NextHopTable next_hops);
@@ -187,7 +188,8 @@ class Network {
   uint32_t routes_version_ = 1;
   size_t next_event_ = 0;
   size_t next_fault_ = 0;
-  // What routing has not heard of yet, by the time at which it hears of it and routes change.
+  // A change of a link that routing does not know of yet. Keyed by the time at which routing hears
+  // of it and changes the routes.
   struct RoutedChange {
     uint32_t link;
     std::optional<bool> up;

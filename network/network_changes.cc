@@ -62,8 +62,13 @@ void Network::Learn(const LinkNews::News& news, Time now) {
   reroutes_.insert({news.routes, {news.link, news.up, std::nullopt}});
   if (!is_early || news.up || news.routes <= now) return;
   ++routes_version_;
-  Leave(link.a, news.link, now);
-  Leave(link.b, news.link, now);
+  Leave(news.link, now);
+}
+
+// Both ends stop using a link.
+void Network::Leave(uint32_t link, Time now) {
+  Leave(live_.links[link].a, link, now);
+  Leave(live_.links[link].b, link, now);
 }
 
 // Removes the port of one end from its routes. A host with other links routes anew over these.
@@ -170,10 +175,8 @@ void Network::Reroute(Time now) {
 void Network::LeaveNoticed(Time now) {
   if (!plan_.routing.detect) return;
   for (const auto& [routes, change] : reroutes_) {
-    const Graph::Link& link = live_.links[change.link];
-    if (!change.up || *change.up || link.up) continue;
-    Leave(link.a, change.link, now);
-    Leave(link.b, change.link, now);
+    const bool fails = !change.up.value_or(true);
+    if (fails && !live_.links[change.link].up) Leave(change.link, now);
   }
 }
 

@@ -9,9 +9,9 @@
 namespace heddle {
 
 void LeafSpine::Declare(Fields& fields) {
-  fields.Add("leaves", leaves, Between<int64_t>(1, (kMaxSwitches + 1) / 2), "Leaf switches.",
+  fields.Add("leaves", leaves, Between<int64_t>(1, kMaxOfTier), "Leaf switches.",
              Fields::kRequired);
-  fields.Add("spines", spines, Between<int64_t>(1, (kMaxSwitches + 1) / 2), "Spine switches.",
+  fields.Add("spines", spines, Between<int64_t>(1, kMaxOfTier), "Spine switches.",
              Fields::kRequired);
   fields.Add("hosts_per_leaf", hosts_per_leaf, Between<int64_t>(1, kMaxPorts),
              "Hosts on each leaf.", Fields::kRequired);

@@ -9,10 +9,10 @@ namespace heddle {
 void Planes::Declare(Fields& fields) {
   fields.Add("planes", planes, Between<int64_t>(2, 64), "Planes, and links of each host.",
              Fields::kRequired);
-  fields.Add("leaves", leaves, Between<int64_t>(1, (kMaxSwitches + 1) / 2),
-             "Leaf switches of a plane.", Fields::kRequired);
-  fields.Add("spines", spines, Between<int64_t>(1, (kMaxSwitches + 1) / 2),
-             "Spine switches of a plane.", Fields::kRequired);
+  fields.Add("leaves", leaves, Between<int64_t>(1, kMaxOfTier), "Leaf switches of a plane.",
+             Fields::kRequired);
+  fields.Add("spines", spines, Between<int64_t>(1, kMaxOfTier), "Spine switches of a plane.",
+             Fields::kRequired);
   fields.Add("hosts_per_leaf", hosts_per_leaf, Between<int64_t>(1, kMaxPorts),
              "Hosts on each leaf; the same in all planes.", Fields::kRequired);
   DeclareLinks(fields, "The link between a host and its leaf of a plane.");

@@ -7,12 +7,12 @@
 namespace heddle {
 
 void Rail::Declare(Fields& fields) {
-  fields.Add("pods", pods, Between<int64_t>(1, (kMaxSwitches + 1) / 2), "Pods.");
+  fields.Add("pods", pods, Between<int64_t>(1, kMaxOfTier), "Pods.");
   fields.Add("servers", servers, Between<int64_t>(1, kMaxPorts), "Servers of a pod.",
              Fields::kRequired);
-  fields.Add("rails", rails, Between<int64_t>(1, (kMaxSwitches + 1) / 2),
+  fields.Add("rails", rails, Between<int64_t>(1, kMaxOfTier),
              "Hosts of a server, each a GPU with its NIC, and leaves of a pod.");
-  fields.Add("spines", spines, Between<int64_t>(1, (kMaxSwitches + 1) / 2), "Spine switches.",
+  fields.Add("spines", spines, Between<int64_t>(1, kMaxOfTier), "Spine switches.",
              Fields::kRequired);
   DeclareLinks(fields, "The link between a host and its leaf.");
   RequireHosts(pods * servers * rails, "servers", fields);

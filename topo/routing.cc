@@ -306,7 +306,7 @@ RoutingTable Routing::MakeTable(SwitchId s, const std::vector<Bits>& behind) con
 
 // Returns the sets of a group that is attached to switch `s`.
 RoutingTable::GroupSets Routing::SetsOfAttached(SwitchId s, size_t group, SetsOfPorts& sets) const {
-  if (group >= leaves()) return {sets.Share(PortsToHost(s, partly_up_[group - leaves()])), 0};
+  if (group >= leaves()) return {sets.Share(PortsToHost(s, FirstOf(group))), 0};
   const uint16_t first = sets.next();
   for (const HostId host : members_[group]) sets.Add(PortsToHost(s, host));
   return {first, 1};

@@ -49,13 +49,12 @@ class Routing {
   // first.
   const std::vector<HostId>& first_hosts() const { return first_hosts_; }
 
-  // A group is a leaf, or a host with several links of which some are down (partly_up(),
-  // ascending). Groups are numbered from 0, leaves first. FirstOf() is a host of the group.
+  // A group is a leaf, or a host with several links of which some are down. Groups are numbered
+  // from 0: leaves first, then such hosts in ascending order. FirstOf() is a host of the group.
   size_t groups() const { return attached_to_.size(); }
   HostId FirstOf(size_t group) const {
     return group < leaves() ? first_hosts_[group] : partly_up_[group - leaves()];
   }
-  std::span<const HostId> partly_up() const { return partly_up_; }
 
   // The switches of a leaf, by its index.
   const std::vector<SwitchId>& SwitchesOf(size_t leaf) const { return attached_to_[leaf]; }

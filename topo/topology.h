@@ -20,7 +20,8 @@ class FilesRead;
 
 inline constexpr int64_t kMaxHosts = 65'536;     // A HostId has 16 bits.
 inline constexpr int64_t kMaxSwitches = 65'535;  // A SwitchId, and their number, has 16 bits.
-inline constexpr int64_t kMaxPorts = 65'535;     // The most ports of one switch.
+inline constexpr int64_t kMaxOfTier = (kMaxSwitches + 1) / 2;  // Beside another tier.
+inline constexpr int64_t kMaxPorts = 65'535;                   // The most ports of one switch.
 inline constexpr int64_t kMaxLinks = 4'000'000;
 
 class Topology {

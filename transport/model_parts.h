@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the models of several transports share: the files that end in _model.cc, one for each
-// transport, with the settings that an experiment writes and what the transport needs.
+// The parts that several transport models share. A model is a file that ends in _model.cc: it has
+// the settings that an experiment writes, and says what the transport needs.
 
 #pragma once
 
@@ -63,6 +63,24 @@ class WithResequencing : public TransportModel {
  private:
   Chosen<ResequencingModel> chosen_ = Resequencings().Make("off");
 };
+
+// No choice of resequencing, for the transports that put packets in order themselves, or need not.
+class WithoutResequencing : public TransportModel {
+ public:
+  const std::string& resequencing() const override { return off_.kind; }
+
+ protected:
+  const ResequencingModel& model() const { return *off_.settings; }
+
+ private:
+  const Chosen<ResequencingModel> off_ = Resequencings().Make("off");
+};
+
+// The classes of a transport that always names both.
+template <class Settings>
+TransportModel::Classes ClassesOf(const Settings& settings) {
+  return {static_cast<uint8_t>(settings.priority), static_cast<uint8_t>(settings.control_priority)};
+}
 
 // Packets are numbered in 32 bits.
 inline int64_t LargestFlow(const PacketSizes& sizes) {

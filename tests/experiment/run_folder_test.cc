@@ -257,7 +257,7 @@ TEST(RunFolderTest, WritesManyFilesPieceByPiece) {
   }
 }
 
-// What has come to the path meanwhile is no one's to remove, unless it has the same results.
+// A run removes nothing that has come to its path meanwhile, unless that holds the same results.
 TEST(RunFolderTest, LeavesWhatHasAppearedDuringTheRun) {
   const TemporaryFolder place;
   const auto commit = [&](const std::string& appears, const std::string& text, bool replace) {

@@ -363,53 +363,45 @@ TEST(ProbeTest, IsNotSentOnceAllIsAcknowledged) {
 
 // --- What flows leave behind ---
 
-// setup: persistent takes over the window, ssthresh included: flow 0 ends in congestion avoidance,
-// after a loss, and so flow 1 begins in it.
-TEST(PersistentTest, KeepsTheThresholdToo) {
+// Flow 0 loses a segment, so it ends in congestion avoidance. Flow 1 starts `gap` after it. Calls
+// check(window of flow 0 when it was last seen, sender of flow 1) 1 us after the start of flow 1.
+template <class Check>
+void FollowOnPersistent(Duration gap, const Check& check) {
   Lab lab({.graph = Line(4, {10_Gbps, 10_us}),
            .transport = "{kind: tcp, setup: persistent}",
            .switch_policy = Scripted({DropAt(0, Data(0, 60)).Times(1)})});
   lab.AddFlow(0, 1, 300 * 1'460);
-  lab.AddFlow(0, 1, 300 * 1'460, Time{} + 3_ms);
-  double cwnd = 0;
-  double ssthresh = 0;
+  lab.AddFlow(0, 1, 300 * 1'460, Time{} + gap);
+  CongestionWindow last;
   bool looked = false;
   lab.SampleEvery(1_us, [&](Time now) {
-    if (const TcpSender* first = lab.Sender(0)) {
-      cwnd = first->cwnd();
-      ssthresh = first->window().ssthresh;
-    }
-    if (now != Time{} + 3'001_us) return;
+    if (const TcpSender* first = lab.Sender(0)) last = first->window();
+    if (now != Time{} + gap + 1_us) return;
     looked = true;
-    EXPECT_DOUBLE_EQ(lab.Sender(1)->cwnd(), cwnd);
-    EXPECT_DOUBLE_EQ(lab.Sender(1)->window().ssthresh, ssthresh);
+    check(last, *lab.Sender(1));
   });
   lab.Run();
   EXPECT_TRUE(looked);
-  EXPECT_LT(ssthresh, 100 * 1'460);
+  EXPECT_LT(last.ssthresh, 100 * 1'460);
   EXPECT_EQ(lab.Record(0).sender.fast_retransmits, 1);
+}
+
+// setup: persistent takes over the window, ssthresh included: flow 1 begins in congestion
+// avoidance, too.
+TEST(PersistentTest, KeepsTheThresholdToo) {
+  FollowOnPersistent(3_ms, [](const CongestionWindow& last, const TcpSender& second) {
+    EXPECT_DOUBLE_EQ(second.cwnd(), last.cwnd);
+    EXPECT_DOUBLE_EQ(second.window().ssthresh, last.ssthresh);
+  });
 }
 
 // After an idle time of more than an RTO the window starts afresh, but ssthresh stays (RFC 5681,
 // section 4.1).
 TEST(PersistentTest, KeepsTheThresholdThroughAnIdleTime) {
-  Lab lab({.graph = Line(4, {10_Gbps, 10_us}),
-           .transport = "{kind: tcp, setup: persistent}",
-           .switch_policy = Scripted({DropAt(0, Data(0, 60)).Times(1)})});
-  lab.AddFlow(0, 1, 300 * 1'460);
-  lab.AddFlow(0, 1, 300 * 1'460, Time{} + 100_ms);
-  double ssthresh = 0;
-  bool looked = false;
-  lab.SampleEvery(1_us, [&](Time now) {
-    if (const TcpSender* first = lab.Sender(0)) ssthresh = first->window().ssthresh;
-    if (now != Time{} + 100'001_us) return;
-    looked = true;
-    EXPECT_DOUBLE_EQ(lab.Sender(1)->cwnd(), 10 * 1'460);
-    EXPECT_DOUBLE_EQ(lab.Sender(1)->window().ssthresh, ssthresh);
+  FollowOnPersistent(100_ms, [](const CongestionWindow& last, const TcpSender& second) {
+    EXPECT_DOUBLE_EQ(second.cwnd(), 10 * 1'460);
+    EXPECT_DOUBLE_EQ(second.window().ssthresh, last.ssthresh);
   });
-  lab.Run();
-  EXPECT_TRUE(looked);
-  EXPECT_LT(ssthresh, 100 * 1'460);
 }
 
 // A retransmission is judged before the end of its flow when 64 cases wait, or twice as many as

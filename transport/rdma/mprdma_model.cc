@@ -14,7 +14,7 @@ namespace heddle {
 namespace {
 
 // MP-RDMA. Its receivers place packets in any order, so it has no resequencing.
-class MpRdmaModel final : public TransportModel {
+class MpRdmaModel final : public WithoutResequencing {
  public:
   void Declare(Fields& fields) override {
     settings_.Declare(fields, framing_);
@@ -25,13 +25,9 @@ class MpRdmaModel final : public TransportModel {
     return {.protocol = WireFormat::Protocol::kRoceV2, .sizes = sizes(), .ack_every = 1};
   }
   int64_t max_flow_size() const override { return LargestFlow(sizes()); }
-  Classes classes() const override {
-    return {static_cast<uint8_t>(settings_.priority),
-            static_cast<uint8_t>(settings_.control_priority)};
-  }
+  Classes classes() const override { return ClassesOf(settings_); }
   bool echoes_marks() const override { return true; }
   bool needs_bandwidth_delay() const override { return true; }
-  const std::string& resequencing() const override { return resequencing_.kind; }
   std::string RemedyForReordering() const override { return "raise transport.rto"; }
   std::string congestion_control() const override { return "mprdma"; }
   AutoValues ValuesOfAuto(BitRate /*nic*/, const BandwidthDelay* bandwidth_delay) const override {
@@ -49,13 +45,12 @@ class MpRdmaModel final : public TransportModel {
   std::unique_ptr<TransportMaker> Prepare(Duration close_delay,
                                           const BandwidthDelay* bandwidth_delay) const override {
     return std::make_unique<Maker<MpRdma, MpRdmaShared>>(
-        PrepareMpRdma(settings_, sizes(), *bandwidth_delay, close_delay), *resequencing_.settings);
+        PrepareMpRdma(settings_, sizes(), *bandwidth_delay, close_delay), model());
   }
 
  private:
   MpRdmaSettings settings_;
   Chosen<RoceFraming> framing_ = RoceFramings().Make("rocev2");
-  const Chosen<ResequencingModel> resequencing_ = Resequencings().Make("off");
 };
 
 [[maybe_unused]] const bool mp_rdma_registered = Transports().Add<MpRdmaModel>(

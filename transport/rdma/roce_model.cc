@@ -41,10 +41,7 @@ class RoceModel final : public WithResequencing {
             .ack_every = settings_.is_irn() ? 1 : settings_.ack_interval};
   }
   int64_t max_flow_size() const override { return LargestFlow(sizes()); }
-  Classes classes() const override {
-    return {static_cast<uint8_t>(settings_.priority),
-            static_cast<uint8_t>(settings_.control_priority)};
-  }
+  Classes classes() const override { return ClassesOf(settings_); }
   bool wants_red() const override { return control_.settings->wants_red(); }
   bool wants_telemetry() const override { return control_.settings->wants_telemetry(); }
   bool limits_rates() const override { return true; }

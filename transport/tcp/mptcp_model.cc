@@ -17,7 +17,7 @@ namespace heddle {
 namespace {
 
 // MPTCP. Its subflows are TCPs; without `cc` they are coupled by LIA.
-class MptcpModel : public TransportModel {
+class MptcpModel : public WithoutResequencing {
  public:
   MptcpModel() = default;
 
@@ -26,12 +26,7 @@ class MptcpModel : public TransportModel {
     tcp_.DeclareSubflow(fields, framing_);
     fields.Kind("cc", control_, CongestionControls().subflows(),
                 "Congestion control. lia and olia couple the subflows; others run on each alone.");
-    if (control_.settings->own_ecn()) {
-      fields.Absent("ecn", "this congestion control brings its own ECN; leave it out");
-    } else {
-      tcp_.DeclareEcn(fields);
-    }
-    control_.settings->Check(tcp_, fields);
+    DeclareEcn(fields, tcp_, *control_.settings);
     DeclareNoCredit(fields);
     fields.Absent("resequencing",
                   "mptcp has none: each subflow keeps its path under a load balancer that keeps "
@@ -44,7 +39,6 @@ class MptcpModel : public TransportModel {
   int64_t max_flow_size() const override { return LargestFlow(sizes()); }
   Classes classes() const override { return ClassesOf(tcp_); }
   bool echoes_marks() const override { return ecn() != TcpSettings::Ecn::kOff; }
-  const std::string& resequencing() const override { return resequencing_.kind; }
   std::string RemedyForReordering() const override {
     if (tcp_.loss == TcpSettings::Loss::kRack) return "use a load balancer that keeps the order";
     return "raise transport.dupthresh, or set transport.loss: rack";
@@ -74,7 +68,7 @@ class MptcpModel : public TransportModel {
                                               std::unique_ptr<SprayShared> spray) const {
     TcpShared subflows(tcp_, ecn(), sizes(), control_.settings->Prepare(tcp_), close_delay);
     return std::make_unique<Maker<Mptcp, MptcpShared>>(
-        MptcpShared(mptcp_, std::move(subflows), std::move(spray)), *resequencing_.settings);
+        MptcpShared(mptcp_, std::move(subflows), std::move(spray)), model());
   }
   const TcpSettings& tcp() const { return tcp_; }
   TcpSettings::Ecn ecn() const { return control_.settings->own_ecn().value_or(tcp_.ecn); }
@@ -84,7 +78,6 @@ class MptcpModel : public TransportModel {
   TcpSettings tcp_;
   Chosen<TcpFraming> framing_ = TcpFramings().Make("eth");
   Chosen<WindowControlModel> control_ = CongestionControls().subflows().Make("lia");
-  const Chosen<ResequencingModel> resequencing_ = Resequencings().Make("off");
 };
 
 // MMPTCP. Its first subflow is a TCP with NewReno, whatever the others are; where they use ECN, it

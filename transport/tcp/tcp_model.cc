@@ -22,12 +22,7 @@ class TcpModel : public WithResequencing {
   void Declare(Fields& fields) override {
     settings_.Declare(fields, framing_);
     DeclareControl(fields);
-    if (control().own_ecn()) {
-      fields.Absent("ecn", "this congestion control brings its own ECN; leave it out");
-    } else {
-      settings_.DeclareEcn(fields);
-    }
-    control().Check(settings_, fields);
+    DeclareEcn(fields, settings_, control());
     WithResequencing::Declare(fields);
   }
   PacketSizes sizes() const override { return SizesOf(settings_, *framing_.settings); }

@@ -16,7 +16,7 @@ namespace heddle {
 namespace {
 
 // Ultra Ethernet. Its receivers place packets in any order, so it has no resequencing.
-class UetModel final : public TransportModel {
+class UetModel final : public WithoutResequencing {
  public:
   void Declare(Fields& fields) override { settings_.Declare(fields); }
   PacketSizes sizes() const override { return settings_.Sizes(); }
@@ -24,10 +24,7 @@ class UetModel final : public TransportModel {
     return {.protocol = WireFormat::Protocol::kRoceV2, .sizes = sizes(), .ack_every = 1};
   }
   int64_t max_flow_size() const override { return LargestFlow(sizes()); }
-  Classes classes() const override {
-    return {static_cast<uint8_t>(settings_.priority),
-            static_cast<uint8_t>(settings_.control_priority)};
-  }
+  Classes classes() const override { return ClassesOf(settings_); }
   bool wants_red() const override { return true; }
   bool echoes_marks() const override { return true; }
   bool can_trim() const override { return settings_.can_trim(); }
@@ -43,7 +40,6 @@ class UetModel final : public TransportModel {
   bool needs_bandwidth_delay() const override { return true; }
   bool spreads() const override { return settings_.spreads(); }
   bool needs_planes() const override { return settings_.spreads(); }
-  const std::string& resequencing() const override { return resequencing_.kind; }
   std::string RemedyForReordering() const override { return "raise transport.ack_bytes"; }
   std::string congestion_control() const override {
     static constexpr const char* kNames[] = {"nscc",     "dctcp_ack", "mprdma_ack",
@@ -76,7 +72,7 @@ class UetModel final : public TransportModel {
   std::unique_ptr<TransportMaker> Prepare(Duration close_delay,
                                           const BandwidthDelay* bandwidth_delay) const override {
     return std::make_unique<Maker<Uet, UetShared>>(
-        PrepareUet(settings_, *bandwidth_delay, close_delay), *resequencing_.settings);
+        PrepareUet(settings_, *bandwidth_delay, close_delay), model());
   }
 
  private:
@@ -95,7 +91,6 @@ class UetModel final : public TransportModel {
   }
 
   UetSettings settings_;
-  const Chosen<ResequencingModel> resequencing_ = Resequencings().Make("off");
 };
 
 [[maybe_unused]] const bool uet_registered = Transports().Add<UetModel>(

@@ -173,7 +173,8 @@ std::optional<uint32_t> ChakraBuilder::AddMessage(uint32_t rank, const ChakraNod
 std::optional<uint32_t> ChakraBuilder::AddCollective(uint32_t rank, const ChakraNode& node,
                                                      FileErrors& errors) {
   const int64_t type = node.comm_type.value_or(-1);
-  if (!OpOf(type)) {
+  const std::optional<CollectiveSettings::Op> op = OpOf(type);
+  if (!op) {
     const bool is_known = type >= 0 && type < std::ssize(kCommTypes);
     FailNode(node, errors,
              is_known ? fmt::format("{} is not modelled", kCommTypes[type])
@@ -181,7 +182,7 @@ std::optional<uint32_t> ChakraBuilder::AddCollective(uint32_t rank, const Chakra
     return std::nullopt;
   }
   constexpr int64_t kMostBytes = int64_t{1} << 42;
-  if (!node.comm_size && OpOf(type) != CollectiveSettings::Op::kBarrier) {
+  if (!node.comm_size && *op != CollectiveSettings::Op::kBarrier) {
     FailNode(node, errors, "has no comm_size, the bytes of the collective");
     return std::nullopt;
   }
