@@ -231,9 +231,9 @@ void RoceSender::TakeCnp() {
 
 void RoceSender::OnNack(const Packet& nack) {
   if (IsSelective() && nack.Has(Packet::kTrimmed))
-    return repair_.OnTrimmed(nack.nack.trigger, una_);
-  if (IsIrn()) return RepairFrom(nack);
-  if (IsDdp()) return;
+    return repair_.SendAlone(nack.nack.trigger, una_);
+  if (IsIrn() && nack.nack.trigger >= una_) RepairHoles();
+  if (IsIrn() || IsDdp()) return;
   if (shared_->settings.is_sr()) return RepairExpected(nack);
   // A NACK that an ACK has overtaken says nothing new. If una_ is about to be sent anyway, a NACK
   // changes nothing.
@@ -244,21 +244,23 @@ void RoceSender::OnNack(const Packet& nack) {
   OnLossFound();
 }
 
-void RoceSender::RepairFrom(const Packet& nack) {
-  if (repair_.recovering() || nack.nack.trigger < una_) return;
+// Begins a recovery if enough packets have come out of order.
+void RoceSender::RepairHoles() {
+  if (repair_.recovering() || !repair_.HasHole(una_)) return;
   if (repair_.arrived() < static_cast<uint32_t>(shared_->settings.nack_threshold)) return;
   repair_.BeginRecovery(una_, end_);
   OnLossFound();
 }
 
 // Sends one packet again: the receiver has kept those that came after it. After a timeout it may be
-// about to be sent anyway.
+// about to be sent anyway; and if a switch has trimmed it, it was sent again for that.
 void RoceSender::RepairExpected(const Packet& nack) {
   if (nack.seq < una_ || nxt_ == una_) return;
-  repair_.OnTrimmed(una_, una_);
-  if (una_ == gone_back_to_) return;  // The same gap once more (nack: timer).
+  const bool is_known = una_ == gone_back_to_;  // The same gap once more (nack: timer).
   gone_back_to_ = una_;
-  OnLossFound();
+  if (!is_known && repair_.WasSentAlone(una_)) return;
+  repair_.SendAlone(una_, una_);
+  if (!is_known) OnLossFound();
 }
 
 void RoceSender::OnLossFound() {
@@ -275,13 +277,14 @@ void RoceSender::OnTimeout() {
   ++record_.timeouts;
   if (IsDdp()) {
     while (ForgetOld() && host_->now() - order_.front().at >= shared_->ddp_rto) {
-      repair_.OnTrimmed(order_.front().packet, una_);
+      repair_.SendAlone(order_.front().packet, una_);
       order_.pop_front();
     }
   } else if (IsIrn()) {
     repair_.OnTimeout(una_, end_);
   } else {
     nxt_ = una_;
+    repair_.OnGoBack(una_);
   }
   shared_->control->OnTimeout(rate_, host_->now());
   if (host_->Wants(HostPolicy::kLoss)) {
@@ -333,11 +336,7 @@ void RoceSender::TakeMap(const Packet& packet) {
     const uint32_t arrived = ack.first + static_cast<uint32_t>(std::countr_zero(left));
     if (arrived >= una_ && arrived < end_) repair_.OnArrived(arrived);
   }
-  const RoceSettings& settings = shared_->settings;
-  if (settings.ddp_loss != RoceSettings::DdpLoss::kThreshold || repair_.recovering()) return;
-  if (repair_.arrived() < static_cast<uint32_t>(settings.nack_threshold)) return;
-  repair_.BeginRecovery(una_, end_);
-  OnLossFound();
+  if (shared_->settings.ddp_loss == RoceSettings::DdpLoss::kThreshold) RepairHoles();
 }
 
 // Removes transmissions that have been answered or replaced from the front of the order. Returns

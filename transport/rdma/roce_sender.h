@@ -118,7 +118,7 @@ class RoceSender {
   int64_t Advance(uint32_t una);
   void TakeCnp();
   void OnNack(const Packet& nack);
-  void RepairFrom(const Packet& nack);
+  void RepairHoles();
   void RepairExpected(const Packet& nack);
   void OnLossFound();
   void OnTimeout();

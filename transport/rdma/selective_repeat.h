@@ -18,7 +18,8 @@ class SelectiveRepeat {
  public:
   void Reset() {
     arrived_.Reset(0);
-    trimmed_.clear();
+    sent_alone_.Reset(0);
+    alone_.clear();
     highest_ = 0;
     recovering_ = false;
   }
@@ -35,35 +36,50 @@ class SelectiveRepeat {
   // Recovery ends when all that had been sent at its beginning has arrived.
   void AdvanceTo(uint32_t una) {
     arrived_.AdvanceTo(una);
+    sent_alone_.AdvanceTo(una);
     if (una >= recovery_end_) recovering_ = false;
   }
 
-  // Packets below the highest that has arrived count as lost.
+  // Returns true if a packet below the highest that has arrived is missing, and was not sent again
+  // alone.
+  bool HasHole(uint32_t una) const { return FirstOpen(una) < highest_; }
+
+  // Such packets count as lost.
   void BeginRecovery(uint32_t una, uint32_t end) { Begin(una, end, highest_); }
 
   // Every packet not known to have arrived counts as lost, even if it was sent again already.
-  void OnTimeout(uint32_t una, uint32_t end) { Begin(una, end, end); }
+  void OnTimeout(uint32_t una, uint32_t end) {
+    OnGoBack(una);
+    Begin(una, end, end);
+  }
+
+  // The sender begins anew at `una`.
+  void OnGoBack(uint32_t una) { sent_alone_.Reset(una); }
 
   bool HasArrived(uint32_t packet) const { return arrived_.Contains(packet); }
   bool recovering() const { return recovering_; }
   uint32_t arrived() const { return arrived_.size(); }
 
-  // `packet` is sent again without a recovery: a switch has trimmed it, or it has timed out.
-  void OnTrimmed(uint32_t packet, uint32_t una) {
-    if (packet >= una && !arrived_.Contains(packet)) trimmed_.push_back(packet);
+  // `packet` is sent again alone, without a recovery: a switch has trimmed it, the receiver has
+  // asked for it, or it has timed out. Recoveries leave it out.
+  void SendAlone(uint32_t packet, uint32_t una) {
+    if (packet < una || arrived_.Contains(packet)) return;
+    alone_.push_back(packet);
+    sent_alone_.Insert(packet, packet + 1, [](uint32_t) {});
   }
+  bool WasSentAlone(uint32_t packet) const { return sent_alone_.Contains(packet); }
 
   bool HasLost(uint32_t una) {
-    while (!trimmed_.empty() && HasArrived(trimmed_.front(), una)) trimmed_.pop_front();
-    return !trimmed_.empty() || (recovering_ && FirstLost(una) < limit_);
+    while (!alone_.empty() && HasArrived(alone_.front(), una)) alone_.pop_front();
+    return !alone_.empty() || (recovering_ && FirstLost(una) < limit_);
   }
 
   // Takes the next lost packet; there must be one. It counts as sent again: a recovery repairs each
   // packet once, and a packet lost twice is left to the timeout.
   uint32_t TakeLost(uint32_t una) {
-    if (!trimmed_.empty()) {
-      const uint32_t packet = trimmed_.front();
-      trimmed_.pop_front();
+    if (!alone_.empty()) {
+      const uint32_t packet = alone_.front();
+      alone_.pop_front();
       return packet;
     }
     next_ = FirstLost(una) + 1;
@@ -71,14 +87,23 @@ class SelectiveRepeat {
   }
 
   size_t memory_bytes() const {
-    return arrived_.memory_bytes() + trimmed_.capacity() * sizeof(uint32_t);
+    return arrived_.memory_bytes() + sent_alone_.memory_bytes() +
+           alone_.capacity() * sizeof(uint32_t);
   }
 
  private:
   bool HasArrived(uint32_t packet, uint32_t una) const {
     return packet < una || arrived_.Contains(packet);
   }
-  uint32_t FirstLost(uint32_t una) const { return arrived_.FirstMissing(std::max(next_, una)); }
+  uint32_t FirstLost(uint32_t una) const { return FirstOpen(std::max(next_, una)); }
+  // The first packet from `from` on that has neither arrived nor been sent again alone.
+  uint32_t FirstOpen(uint32_t from) const {
+    uint32_t packet = arrived_.FirstMissing(from);
+    while (sent_alone_.Contains(packet)) {
+      packet = arrived_.FirstMissing(sent_alone_.FirstMissing(packet));
+    }
+    return packet;
+  }
 
   void Begin(uint32_t una, uint32_t end, uint32_t limit) {
     recovering_ = true;
@@ -87,9 +112,10 @@ class SelectiveRepeat {
     limit_ = limit;
   }
 
-  SegmentSet arrived_;      // Packets beyond una.
-  Ring<uint32_t> trimmed_;  // Packets to be sent again one by one.
-  uint32_t highest_ = 0;    // One past the highest packet that has arrived.
+  SegmentSet arrived_;     // Packets beyond una.
+  SegmentSet sent_alone_;  // Packets from una on that SendAlone() was called for.
+  Ring<uint32_t> alone_;   // Those of them that are still to be sent.
+  uint32_t highest_ = 0;   // One past the highest packet that has arrived.
   bool recovering_ = false;
   uint32_t recovery_end_ = 0;
   uint32_t next_ = 0;   // The first that this recovery has not looked at.

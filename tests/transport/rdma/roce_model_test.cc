@@ -128,9 +128,7 @@ class SenderModel {
       for (uint32_t i = 0; i < 64; ++i) {
         if (map.map >> i & 1) Arrive(map.first + i);
       }
-      if (rules_.threshold_counts && !recovering_ && ArrivedBeyond() >= rules_.nack_threshold) {
-        BeginRecovery();
-      }
+      if (rules_.threshold_counts) MaybeRecover();
     } else if (rules_.is_irn() && is_nack && !is_trimmed && ack.nack.trigger >= una_ &&
                Arrive(ack.nack.trigger)) {
       sacked = PayloadOf(ack.nack.trigger);
@@ -159,15 +157,17 @@ class SenderModel {
     if (rules_.is_ddp()) {
       for (const Sent& sent : Unanswered()) {
         if (now - sent.at < rules_.rto) break;
-        singles_.push_back(sent.packet);
+        SendAlone(sent.packet);
         given_up_.insert(latest_[sent.packet]);
       }
     } else if (rules_.is_irn()) {
       recovering_ = true;
       recovers_to_ = lost_below_ = end_;
       looked_at_ = una_;
+      alone_.clear();
     } else {
       next_ = una_;
+      alone_.clear();
     }
     RestartTimer(now);
   }
@@ -207,10 +207,18 @@ class SenderModel {
     while (!singles_.empty() && HasArrived(singles_.front())) singles_.pop_front();
     if (!singles_.empty()) return singles_.front();
     if (!recovering_) return std::nullopt;
-    for (uint32_t i = std::max(looked_at_, una_); i < lost_below_; ++i) {
-      if (!HasArrived(i)) return i;
+    return HoleIn(std::max(looked_at_, una_), lost_below_);
+  }
+  // The first packet in [from, end) that is missing and was not sent again alone.
+  std::optional<uint32_t> HoleIn(uint32_t from, uint32_t end) const {
+    for (uint32_t i = from; i < end; ++i) {
+      if (!HasArrived(i) && !alone_.contains(i)) return i;
     }
     return std::nullopt;
+  }
+  void SendAlone(uint32_t packet) {
+    singles_.push_back(packet);
+    alone_.insert(packet);
   }
   bool Arrive(uint32_t packet) {
     if (HasArrived(packet)) return false;
@@ -222,7 +230,10 @@ class SenderModel {
   int64_t ArrivedBeyond() const {
     return std::count(arrived_.begin() + una_, arrived_.end(), true);
   }
-  void BeginRecovery() {
+  // A recovery begins when enough packets have come out of order, if any hole is left.
+  void MaybeRecover() {
+    if (recovering_ || ArrivedBeyond() < rules_.nack_threshold) return;
+    if (!HoleIn(una_, highest_)) return;
     recovering_ = true;
     recovers_to_ = end_;
     looked_at_ = una_;
@@ -233,15 +244,16 @@ class SenderModel {
 
   void OnNack(const Packet& nack, bool is_trimmed) {
     if (rules_.is_selective() && is_trimmed) {
-      if (!HasArrived(nack.nack.trigger)) singles_.push_back(nack.nack.trigger);
+      if (!HasArrived(nack.nack.trigger)) SendAlone(nack.nack.trigger);
     } else if (rules_.is_irn()) {
-      const bool is_old = nack.nack.trigger < una_;
-      if (!recovering_ && !is_old && ArrivedBeyond() >= rules_.nack_threshold) BeginRecovery();
+      if (nack.nack.trigger >= una_) MaybeRecover();
     } else if (rules_.is_ddp() || nack.seq < una_ || next_ == una_) {
       return;
     } else if (rules_.recovery == Recovery::kSelective) {
-      singles_.push_back(una_);
-      if (std::exchange(gone_back_to_, una_) == una_) return;
+      const bool is_new = std::exchange(gone_back_to_, una_) != una_;
+      if (is_new && alone_.contains(una_)) return;  // It was trimmed, and is on its way again.
+      SendAlone(una_);
+      if (!is_new) return;
       ++recoveries_;
       loss_due_ = true;
     } else {
@@ -281,6 +293,7 @@ class SenderModel {
   uint32_t end_ = 0;
   std::optional<uint32_t> gone_back_to_;
   std::deque<uint32_t> singles_;  // Packets to be sent again one by one.
+  std::set<uint32_t> alone_;      // They, and those that were sent so.
   bool recovering_ = false;
   uint32_t recovers_to_ = 0;
   uint32_t looked_at_ = 0;

@@ -69,16 +69,57 @@ TEST(RoceSelectiveRepeatTest, ALostRepairCostsATimeout) {
   EXPECT_GE(record.sender.retransmissions, 2);
 }
 
+// A switch trims packets at a link of 40 Gbps behind one of 100. Nothing is lost or overtaken, so
+// every packet is repaired when its header arrives, and no other NACK asks for anything more.
+TEST(TrimmedPacketsTest, AreSentAgainOnce) {
+  for (const std::string recovery : {"irn", "sr", "ddp", "ddp, ddp_loss: threshold"}) {
+    SCOPED_TRACE(recovery);
+    Lab lab({.graph = Line({{100_Gbps, 1_us}, {40_Gbps, 1_us}, {40_Gbps, 1_us}}),
+             .transport =
+                 "{kind: rocev2, cc: none, window: bdp, bdp: 60000B, recovery: " + recovery + "}",
+             .port = "{buffer: 20KB, trim: {when: port}}"});
+    lab.AddFlow(0, 1, 1'000'000);
+    lab.Run();
+    ASSERT_TRUE(lab.finished());
+    const FlowRecord& record = lab.Record(0);
+    EXPECT_GT(record.receiver.trimmed, 20);
+    EXPECT_EQ(record.sender.retransmissions, record.receiver.trimmed);
+    EXPECT_EQ(record.sender.retransmissions_spurious, 0);
+    EXPECT_EQ(record.sender.fast_retransmits, 0);
+    EXPECT_EQ(record.sender.timeouts, 0);
+    EXPECT_EQ(record.receiver.duplicates, 0);
+  }
+}
+
+// Recoveries leave out what was sent again alone; a timeout does not.
+TEST(SelectiveRepeatTest, RepairsATrimmedPacketOnce) {
+  SelectiveRepeat repair;
+  repair.Reset();
+  repair.SendAlone(2, 0);
+  EXPECT_EQ(repair.TakeLost(0), 2u);
+  for (const uint32_t packet : {0u, 1u, 3u, 5u}) repair.OnArrived(packet);
+  repair.AdvanceTo(2);
+  EXPECT_TRUE(repair.HasHole(2));
+  repair.BeginRecovery(2, 6);
+  EXPECT_EQ(repair.TakeLost(2), 4u);
+  EXPECT_FALSE(repair.HasLost(2));
+  repair.OnArrived(4);
+  EXPECT_FALSE(repair.HasHole(2));
+  repair.OnTimeout(2, 6);
+  EXPECT_EQ(repair.TakeLost(2), 2u);
+  EXPECT_FALSE(repair.HasLost(2));
+}
+
 // A packet is to be sent again because a switch has trimmed it. The ACK of another copy comes
 // first.
 TEST(SelectiveRepeatTest, ForgetsATrimmedPacketThatHasArrived) {
   SelectiveRepeat repair;
   repair.Reset();
-  repair.OnTrimmed(5, 0);
+  repair.SendAlone(5, 0);
   EXPECT_TRUE(repair.HasLost(0));
   repair.AdvanceTo(6);
   EXPECT_FALSE(repair.HasLost(6));
-  repair.OnTrimmed(8, 6);
+  repair.SendAlone(8, 6);
   EXPECT_TRUE(repair.OnArrived(8));
   EXPECT_FALSE(repair.HasLost(6));
 }
