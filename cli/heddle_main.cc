@@ -25,6 +25,7 @@
 #include "cli/options.h"
 #include "cli/papers_command.h"
 #include "cli/plugins.h"
+#include "cli/program_path.h"
 #include "cli/report_command.h"
 #include "cli/stop_signals.h"
 #include "cli/sweep_command.h"
@@ -32,12 +33,17 @@
 #include "cli/trace_command.h"
 #include "cli/verify_command.h"
 #include "experiment/checked_folder.h"
+#include "experiment/version.h"
 #include "settings/diagnostics.h"
+#include "settings/digest.h"
+#include "settings/files.h"
 #include "settings/status.h"
 #include "study/sweep/child.h"
 
 namespace heddle {
 namespace {
+
+constexpr size_t kMaxProgramBytes = size_t{1} << 32;
 
 void AddExperimentOptions(CLI::App& command, RunArguments& arguments) {
   command.add_option("files", arguments.files, "Experiments (YAML)")->required()->type_name("FILE");
@@ -135,6 +141,15 @@ void WarnOfUnchecked() {
       unchecked.first.string(), unchecked.count == 1 ? "its files are" : "their files are");
 }
 
+// The path names the program's file even if another build has replaced it since the start.
+void AddProgramToCommit() {
+  constexpr const char* kThisProgram = "/proc/self/exe";
+  const absl::StatusOr<std::string> contents = ReadTextFile(kThisProgram, kMaxProgramBytes);
+  AddToCommit(
+      fmt::format("{}-{}", ProgramPath().filename().string(),
+                  contents.ok() ? fmt::format("{:016x}", Digest(*contents)) : "unreadable"));
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("Heddle simulates load balancing in datacenter networks, packet by packet.",
                "heddle");
@@ -227,11 +242,14 @@ int Main(int argc, char** argv) {
 
 }  // namespace
 
-int HeddleMain(int argc, char** argv) {
+int HeddleMain(int argc, char** argv, Program program) {
   // With SIGXFSZ ignored, a file that exceeds its size limit is an error to report, like a full
   // disk.
   std::signal(SIGXFSZ, SIG_IGN);
-  return CatchAll([&] { return Main(argc, argv); });
+  return CatchAll([&] {
+    if (program == Program::kOwn) AddProgramToCommit();
+    return Main(argc, argv);
+  });
 }
 
 }  // namespace heddle

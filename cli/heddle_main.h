@@ -6,6 +6,10 @@
 
 namespace heddle {
 
-int HeddleMain(int argc, char** argv);
+// A program of your own may have other load balancers after each build, so a digest of its file
+// belongs to the version that its results name.
+enum class Program { kOwn, kHeddle };
+
+int HeddleMain(int argc, char** argv, Program program = Program::kOwn);
 
 }  // namespace heddle

@@ -5,5 +5,5 @@
 
 int main(int argc, char** argv) {
   heddle::AskForHugePages(argv);
-  return heddle::HeddleMain(argc, argv);
+  return heddle::HeddleMain(argc, argv, heddle::Program::kHeddle);
 }

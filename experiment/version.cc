@@ -5,9 +5,18 @@
 #include "commit.h"  // Written by the build.
 
 namespace heddle {
+namespace {
+
+std::string& Program() {
+  static std::string program;
+  return program;
+}
+
+}  // namespace
 
 std::string Version() { return HEDDLE_VERSION; }
-std::string Commit() { return HEDDLE_COMMIT; }
+std::string Commit() { return HEDDLE_COMMIT + Program(); }
+void AddToCommit(const std::string& program) { Program() = "+" + program; }
 std::string BuildType() { return HEDDLE_BUILD_TYPE; }
 std::string Compiler() { return HEDDLE_COMPILER; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names this build of Heddle, for `heddle --version`, run.yaml and the summary of a run. The build
-// fills in the values; they never change while the program runs.
+// Names this build of Heddle, for `heddle --version`, run.yaml and the summary of a run. Sweeps use
+// results of other builds only if told to. The build fills in the values; they do not change while
+// experiments run.
 
 #pragma once
 
@@ -9,7 +10,12 @@
 namespace heddle {
 
 std::string Version();  // "0.2.0"
-std::string Commit();  // The commit as git describes it, "-dirty" if changed; empty outside of git.
+// The commit, as git describes it. With a digest of the sources if they have changed since, or are
+// outside of git, and with that of the program if AddToCommit() was called.
+std::string Commit();
+// For a program that links load balancers of its own: `program` names it and its contents. Call it
+// first.
+void AddToCommit(const std::string& program);
 std::string BuildType();  // "Release"
 std::string Compiler();   // "GNU 12.2.0"
 bool IsDebugBuild();

@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <set>
 #include <sstream>
+#include <string>
 #include <utility>
 
 #include "tests/support/command.h"
@@ -66,6 +69,49 @@ TEST(CommandLineTest, TellsItsVersion) {
   const CommandResult result = Heddle("--version");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.out, ContainsRegex("^heddle [0-9]+\\.[0-9]+\\.[0-9]+.* build\n$"));
+}
+
+// The header that names the commit of a build of `folder`.
+std::string CommitOf(const TemporaryFolder& folder) {
+  const CommandResult result = RunCommand(
+      "cmake -DSOURCE=\"$PWD\" -DHEADER=commit.h -P " HEDDLE_SOURCE_DIR "/cmake/commit.cmake",
+      folder.path());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return ReadFile(folder / "commit.h");
+}
+
+// Results of one build must not pass for those of another one, whether or not git knows the change.
+TEST(CommandLineTest, ItsCommitNamesTheSources) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "lb");
+  folder.Write("lb/ecmp.cc", "1");
+  folder.Write("README.md", "1");
+  const std::string outside = CommitOf(folder);
+  EXPECT_THAT(outside, ContainsRegex("\"sources-[0-9a-f]{12}\""));
+  if (RunCommand("git --version").exit_code != 0) GTEST_SKIP() << "needs git";
+  const CommandResult commit =
+      RunCommand("git init -q . && git add . && git -c user.name=a -c user.email=b commit -q -m c",
+                 folder.path());
+  ASSERT_EQ(commit.exit_code, 0) << commit.err;
+  const std::string clean = CommitOf(folder);
+  EXPECT_THAT(clean, ContainsRegex("\"[0-9a-f]+\""));
+  folder.Write("README.md", "2");
+  EXPECT_EQ(CommitOf(folder), clean);
+  std::set<std::string> commits = {outside, clean};
+  const auto expect_new = [&] {
+    const std::string dirty = CommitOf(folder);
+    EXPECT_THAT(dirty, ContainsRegex("\"[0-9a-f]+-dirty-[0-9a-f]{12}\""));
+    EXPECT_TRUE(commits.insert(dirty).second) << dirty;
+  };
+  folder.Write("lb/ecmp.cc", "2");
+  expect_new();
+  folder.Write("lb/mine.cc", "1");
+  expect_new();
+  folder.Write("lb/mine.cc", "2");
+  expect_new();
+  std::filesystem::remove(folder / "lb/mine.cc");
+  folder.Write("lb/ecmp.cc", "1");
+  EXPECT_EQ(CommitOf(folder), clean);
 }
 
 TEST(CommandLineTest, WrongUsageIsExitCode2) {
