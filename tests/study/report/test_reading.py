@@ -16,7 +16,7 @@ from unittest import mock
 
 import folders
 from heddle_report import __main__ as report
-from heddle_report import axes, charts, fabric, ports, results, runs, shown, style, words
+from heddle_report import axes, charts, fabric, files, ports, results, runs, shown, style, words
 from test_page import has
 
 
@@ -495,6 +495,32 @@ class BadInputTest(Folder):
         folders.write_run(self.folder)
         (self.folder / "summary.json").write_text("{")
         self.refuses("summary.json: ")
+
+
+class WritingTest(Folder):
+    def setUp(self):
+        super().setUp()
+        self.folder.mkdir()
+
+    def test_a_link_stays_and_leads_to_the_new_file(self):
+        page, link = self.folder / "page.html", self.folder / "link.html"
+        page.write_text("old")
+        link.symlink_to("page.html")
+        files.write_whole(link, b"new")
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(page.read_text(), "new")
+        self.assertEqual({path.name for path in self.folder.iterdir()}, {"page.html", "link.html"})
+
+    def test_a_pipe_gets_the_text_and_stays(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            files.write_whole(pipe, b"new")
+            self.assertEqual(os.read(reader, 100), b"new")
+        finally:
+            os.close(reader)
+        self.assertTrue(pipe.is_fifo())
 
 
 class FlowSampleTest(Folder):
