@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,7 +51,7 @@ void AddExperimentOptions(CLI::App& command, RunArguments& arguments) {
   AddSetOption(command, arguments.sets);
   command.add_option("--seed", arguments.seed, "Override the seed")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(std::numeric_limits<int64_t>::max()));
   command.add_option("--scale", arguments.scale, "Name of a scale that the files define")
       ->type_name("NAME")
       ->capture_default_str();

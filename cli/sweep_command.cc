@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -512,7 +513,7 @@ void AddSweepCommand(CLI::App& app, const Plugins& plugins, std::function<int()>
   AddSetOption(*sweep, a.sets);
   sweep->add_option("--seed", a.seed, "Override the seed")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(std::numeric_limits<int64_t>::max()));
   sweep->add_option("--scale", a.scale, "Name of a scale that the file defines")
       ->type_name("NAME")
       ->capture_default_str();

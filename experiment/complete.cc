@@ -149,11 +149,12 @@ Duration MarkingDelay(const PortRule& rule, const TransportModel& transport, con
 
 // Returns the length above which a queue to a host is ECN-marked, if senders react to marks; 0 if
 // none is marked.
-Bytes MarkedAbove(const PortRule& rule, const TransportModel& transport, const Channel& to_host) {
+Bytes MarkedAbove(const PortRule& rule, const TransportModel& transport, const Channel& to_host,
+                  const UsualMarking& usual) {
   if (!transport.echoes_marks() && !transport.wants_red()) return 0_B;
   const PacketSizes sizes = transport.sizes();
   const PortSettings port = rule.SwitchPort(to_host, Bytes{sizes.wire_overhead});
-  const int64_t above = rule.MarkingAt(to_host, transport.wants_red()).above;
+  const int64_t above = rule.MarkingAt(to_host, usual).above;
   if (above == kUnlimited) return 0_B;
   return {above * (port.count_packets ? sizes.DataPacket(sizes.mss) : 1)};
 }
@@ -314,9 +315,9 @@ void CheckSubflows(Experiment& experiment, Diagnostics& diagnostics) {
 void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
   const PortRule& rule = experiment.settings.topology.settings->port;
   const TransportModel& transport = *experiment.settings.transport.settings;
-  QueuePlan(experiment.graph, rule,
-            TrafficOf(transport, experiment.background, experiment.base_rtt), experiment.events)
-      .Check("topology.port", diagnostics);
+  const Traffic traffic = TrafficOf(transport, experiment.background, experiment.base_rtt,
+                                    SlowestNic(experiment.graph));
+  QueuePlan(experiment.graph, rule, traffic, experiment.events).Check("topology.port", diagnostics);
   const PacketSizes sizes = experiment.settings.transport.settings->sizes();
   const int64_t largest = sizes.DataPacket(sizes.mss);
   for (const UdpSource& source : experiment.background) {
@@ -331,7 +332,7 @@ void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
           fmt::format("holds {} bytes, less than a full packet of {}", port.buffer, largest));
     }
     if (port.mark_above == kUnlimited) continue;
-    if (rule.MarkingAt(channel, transport.wants_red()).needs_queue()) continue;
+    if (rule.MarkingAt(channel, traffic.marking).needs_queue()) continue;
     const std::string rate = FormatQuantity(channel.rate);
     if (port.buffer != kUnlimited && 2 * port.mark_above > port.buffer) {
       diagnostics.WarningAt(
@@ -567,7 +568,8 @@ FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& 
     if (channel.rate < slowest_host.rate) slowest_host = channel;
   }
   shape.host_rate = slowest_host.rate;
-  shape.marked_above = MarkedAbove(rule, transport, slowest_host);
+  shape.marked_above = MarkedAbove(rule, transport, slowest_host,
+                                   UsualMarkingFor(transport, shape.base_rtt, SlowestNic(graph)));
   BitRate slowest{std::numeric_limits<int64_t>::max()};
   for (SwitchId s = 0; s < graph.switches.size(); ++s) {
     shape.tiers = std::max(shape.tiers, graph.switches[s].tier + 1);
@@ -641,7 +643,7 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
   CheckOrder(settings, diagnostics);
   CheckPathChoice(settings, diagnostics);
   CheckPresetSwitches(settings, diagnostics);
-  CheckFlowletGap(settings, routing, experiment.events, diagnostics);
+  CheckFlowletGap(experiment, routing, diagnostics);
   CheckTimes(experiment, routing, diagnostics);
 }
 

@@ -34,7 +34,8 @@ CostedPorts PortsOf(const Experiment& experiment) {
   if (is_shared) return CostedPorts::kShared;
   const TransportModel& transport = *experiment.settings.transport.settings;
   const QueuePlan plan(experiment.graph, rule,
-                       TrafficOf(transport, experiment.background, experiment.base_rtt),
+                       TrafficOf(transport, experiment.background, experiment.base_rtt,
+                                 SlowestNic(experiment.graph)),
                        experiment.events);
   // RoCE through FIFO ports is rare, and has no row.
   return plan.fifo_is_exact() && !IsRoce(experiment) ? CostedPorts::kFifo : CostedPorts::kQueues;

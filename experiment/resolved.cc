@@ -28,7 +28,8 @@ auto KeyOf(const ResolvedPorts& ports) {
   const Marking& marking = ports.marking;
   return std::tuple(ports.tier, ports.rate, ports.count_packets, ports.buffer, marking.above,
                     marking.all, marking.at_all, marking.at_dequeue, marking.counts_departing,
-                    ports.headroom, ports.xoff, ports.alpha_in);
+                    ports.headroom, ports.xoff, ports.alpha_in, ports.trim.has_value(),
+                    ports.trim ? ports.trim->threshold : 0, ports.trim ? ports.trim->headers : 0);
 }
 
 void Add(ResolvedPorts port, std::vector<ResolvedPorts>& kinds) {
@@ -60,7 +61,8 @@ std::vector<ResolvedPorts> PortsOf(const Experiment& experiment, const QueuePlan
            .marking = plan.QueuesAt(port.out, graph.IsHost(port.peer)).marking,
            .headroom = shares[i].headroom,
            .xoff = shares[i].xoff,
-           .alpha_in = is_shared ? InputShare(memory, shares[i]) : 0},
+           .alpha_in = is_shared ? InputShare(memory, shares[i]) : 0,
+           .trim = plan.trims() ? std::optional(plan.TrimAt(port.out)) : std::nullopt},
           kinds);
     }
   }
@@ -131,6 +133,10 @@ Value ValueOf(const ResolvedPorts& ports, const ResolvedValues& resolved) {
     map.Add("ecn_above", Size(marking.above, ports.count_packets));
   }
   map.Add("mark_at", MarkAt(marking));
+  if (ports.trim) {
+    map.Add("trim_threshold", Size(ports.trim->threshold, false));
+    map.Add("header_limit", Size(ports.trim->headers, false));
+  }
   if (!resolved.has_pfc) return map.Take();
   map.Add("xoff", Size(ports.xoff, false));
   if (ports.alpha_in > 0) map.Add("xoff_share", FormatQuantity(ports.alpha_in));
@@ -171,6 +177,10 @@ std::string Text(const ResolvedPorts& ports, const ResolvedValues& resolved) {
     text += fmt::format("ECN marks above {} at {}", Size(marking.above, ports.count_packets),
                         MarkAt(marking));
   }
+  if (ports.trim && ports.trim->threshold != kUnlimited) {
+    text += fmt::format(", trims packets above {}", Size(ports.trim->threshold, false));
+  }
+  if (ports.trim) text += fmt::format(", headers up to {}", Size(ports.trim->headers, false));
   if (!resolved.has_pfc) return text;
   std::string above = ports.xoff == kUnlimited ? "" : Size(ports.xoff, false);
   if (ports.alpha_in > 0) {
@@ -187,7 +197,8 @@ ResolvedValues ResolvedOf(const Experiment& experiment) {
   const ExperimentSettings& settings = experiment.settings;
   const TransportModel& transport = *settings.transport.settings;
   const PortRule& rule = settings.topology.settings->port;
-  const Traffic traffic = TrafficOf(transport, experiment.background, experiment.base_rtt);
+  const Traffic traffic = TrafficOf(transport, experiment.background, experiment.base_rtt,
+                                    SlowestNic(experiment.graph));
   const QueuePlan plan(experiment.graph, rule, traffic, experiment.events);
   const Timeline& timeline = experiment.timeline;
   return {.base_rtt = experiment.base_rtt,

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "network/network.h"
 #include "topo/path_classes.h"
+#include "topo/queue_plan.h"
 
 namespace heddle {
 namespace {
@@ -20,11 +22,12 @@ bool ReactsToMarks(const TransportModel& transport) {
 }
 
 // The queue in front of `channel` when it is full, in bytes. kUnlimited: it has no limit.
-int64_t FullQueue(const Channel& channel, const PortRule& rule, const TransportModel& transport) {
+int64_t FullQueue(const Channel& channel, const PortRule& rule, const TransportModel& transport,
+                  const UsualMarking& usual) {
   const PacketSizes sizes = transport.sizes();
   const PortSettings port = rule.SwitchPort(channel, Bytes{sizes.wire_overhead});
   const int64_t unit = port.count_packets ? sizes.DataPacket(sizes.mss) : 1;
-  const int64_t marked = rule.MarkingAt(channel, transport.wants_red()).all;
+  const int64_t marked = rule.MarkingAt(channel, usual).all;
   if (ReactsToMarks(transport) && marked != kUnlimited) return marked * unit;
   if (rule.pfc.on()) return kUnlimited;  // A pause may hold packets for any time.
   if (rule.memory.model != MemorySettings::Model::kPrivate) {
@@ -39,15 +42,15 @@ struct Span {
   Duration slowest{0};          // With full queues.
   bool is_limited = true;
 
-  void Add(const std::vector<Channel>& path, const PortRule& rule,
-           const TransportModel& transport) {
+  void Add(const std::vector<Channel>& path, const PortRule& rule, const TransportModel& transport,
+           const UsualMarking& usual) {
     const PacketSizes sizes = transport.sizes();
     const Bytes packet{sizes.DataPacket(sizes.mss) + sizes.wire_overhead};
     Duration idle{0};
     Duration queues{0};
     for (const Channel& channel : path) {
       idle += channel.delay + SerializationDelay(packet, channel.rate);
-      const int64_t full = FullQueue(channel, rule, transport);
+      const int64_t full = FullQueue(channel, rule, transport, usual);
       if (full == kUnlimited) return static_cast<void>(is_limited = false);
       // In integers of picoseconds a queue of more than 1 MB would overflow.
       queues.ps +=
@@ -61,7 +64,8 @@ struct Span {
 }  // namespace
 
 std::optional<Duration> LargestPathDifference(const Routing& routing, const PortRule& rule,
-                                              const TransportModel& transport) {
+                                              const TransportModel& transport,
+                                              const UsualMarking& usual) {
   constexpr size_t kMostLeaves = 64;  // With more leaves only every n-th is looked at.
   const size_t step = routing.leaves() / kMostLeaves + 1;
   PathClasses classes(routing);
@@ -73,7 +77,7 @@ std::optional<Duration> LargestPathDifference(const Routing& routing, const Port
       const PathClasses::Class paths = classes.Between(routing.SwitchesOf(from).front(), to);
       if (!classes.HasSeveral(paths) || !seen.insert(paths).second) continue;
       Span span;
-      for (const auto& path : classes.ChannelsOf(paths)) span.Add(path, rule, transport);
+      for (const auto& path : classes.ChannelsOf(paths)) span.Add(path, rule, transport, usual);
       if (!span.is_limited) return std::nullopt;
       largest = std::max(largest.value_or(Duration{0}), span.slowest - span.fastest);
     }
@@ -139,16 +143,18 @@ void CheckPresetSwitches(const ExperimentSettings& settings, Diagnostics& diagno
                   expected->preset, fmt::join(lacks, " and "), wanted));
 }
 
-void CheckFlowletGap(const ExperimentSettings& settings, const Routing& routing,
-                     const std::vector<LinkEvent>& events, Diagnostics& diagnostics) {
+void CheckFlowletGap(const Experiment& experiment, const Routing& routing,
+                     Diagnostics& diagnostics) {
+  const ExperimentSettings& settings = experiment.settings;
   constexpr int64_t kGenerous = 4;  // Queues may exceed the marking threshold for a while.
   const std::optional<Duration> gap = settings.lb.settings->flowlet_gap();
   if (!gap) return;
   const auto changes_delays = [](const LinkEvent& event) { return event.rate || event.delay; };
-  if (std::ranges::any_of(events, changes_delays)) return;
+  if (std::ranges::any_of(experiment.events, changes_delays)) return;
   const TransportModel& transport = *settings.transport.settings;
-  const std::optional<Duration> needed =
-      LargestPathDifference(routing, settings.topology.settings->port, transport);
+  const std::optional<Duration> needed = LargestPathDifference(
+      routing, settings.topology.settings->port, transport,
+      UsualMarkingFor(transport, experiment.base_rtt, SlowestNic(experiment.graph)));
   if (!needed || *gap <= *needed * kGenerous) return;
   diagnostics.WarningAt(
       "lb.gap",

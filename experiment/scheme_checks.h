@@ -5,7 +5,6 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "experiment/experiment.h"
 #include "settings/diagnostics.h"
@@ -17,9 +16,10 @@ namespace heddle {
 // from the fastest path with empty queues to the slowest path with full queues. A queue counts as
 // full at the length above which all packets are ECN-marked if the transport reacts to marks, and
 // else at the size of its buffer. Nothing if a queue has no limit (as with PFC, unless marks limit
-// it), or if there is only one path.
+// it), or if there is only one path. `usual` is UsualMarkingFor() the transport.
 std::optional<Duration> LargestPathDifference(const Routing& routing, const PortRule& rule,
-                                              const TransportModel& transport);
+                                              const TransportModel& transport,
+                                              const UsualMarking& usual);
 
 // Warns if the scheme reorders packets and the transport needs in-order delivery: such a run
 // measures the transport rather than the scheme.
@@ -33,8 +33,8 @@ void CheckPathChoice(const ExperimentSettings& settings, Diagnostics& diagnostic
 void CheckPresetSwitches(const ExperimentSettings& settings, Diagnostics& diagnostics);
 
 // Warns of a flowlet gap that is much longer than any difference in delay: flows seldom pause for
-// so long, so they keep their paths. `events` are the scheduled changes of links.
-void CheckFlowletGap(const ExperimentSettings& settings, const Routing& routing,
-                     const std::vector<LinkEvent>& events, Diagnostics& diagnostics);
+// so long, so they keep their paths.
+void CheckFlowletGap(const Experiment& experiment, const Routing& routing,
+                     Diagnostics& diagnostics);
 
 }  // namespace heddle

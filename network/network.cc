@@ -32,21 +32,32 @@ Duration WorstRoundTrip(const Graph& graph, const Routing& routing, const Packet
 
 namespace {
 
-// The longest idle round trip if trimming needs it.
+// The longest idle round trip if trimming or marking follows from it.
 Duration RoundTripFor(const NetworkPlan& plan, const Routing& routing) {
-  if (!plan.port->trim.on()) return Duration{0};
+  if (!plan.port->trim.on() && !plan.transport->marks_by_bandwidth_delay()) return Duration{0};
   return PairBandwidthDelay(*plan.graph, routing, plan.transport->sizes()).LongestRoundTrip();
 }
 
 }  // namespace
 
+UsualMarking UsualMarkingFor(const TransportModel& transport, Duration base_rtt, BitRate nic) {
+  UsualMarking marking{.is_red = transport.wants_red()};
+  if (!transport.marks_by_bandwidth_delay()) return marking;
+  const PacketSizes sizes = transport.sizes();
+  marking.probability = 1;
+  marking.packet = sizes.DataPacket(sizes.mss);
+  marking.bdp_packets = BandwidthDelayPackets(base_rtt, nic, marking.packet);
+  marking.nic = nic;
+  return marking;
+}
+
 Traffic TrafficOf(const TransportModel& transport, std::span<const UdpSource> background,
-                  Duration base_rtt) {
+                  Duration base_rtt, BitRate nic) {
   const TransportModel::Classes classes = transport.classes();
   const PacketSizes sizes = transport.sizes();
   Traffic traffic{.classes = static_cast<uint8_t>(1u << classes.data | 1u << classes.control),
                   .control = classes.control,
-                  .wants_red = transport.wants_red(),
+                  .marking = UsualMarkingFor(transport, base_rtt, nic),
                   .sizes = {sizes.DataPacket(sizes.mss), sizes.wire_overhead},
                   .telemetry = transport.wants_telemetry(),
                   .can_trim = transport.can_trim(),
@@ -66,7 +77,8 @@ Network::Network(const NetworkPlan& plan)
       routing_(*plan.graph),
       map_(*plan.graph, routing_, *plan.port, plan.transport->sizes()),
       queue_plan_(*plan.graph, *plan.port,
-                  TrafficOf(*plan.transport, plan.background, RoundTripFor(plan, routing_)),
+                  TrafficOf(*plan.transport, plan.background, RoundTripFor(plan, routing_),
+                            SlowestNic(*plan.graph)),
                   {plan.events.begin(), plan.events.end()}),
       is_queued_(plan.ports != NetworkPlan::Ports::kCheapest || !queue_plan_.fifo_is_exact()),
       carries_(plan.graph->links.size()),

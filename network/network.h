@@ -60,10 +60,13 @@ struct NetworkPlan {
   bool moves_switches = false;  // For tests: switches change threads at random.
 };
 
-// Returns the traffic that `transport` and `background` send.
-// `base_rtt`: the longest idle round trip, for ports whose trimming follows from it.
+// How switches mark the packets of `transport` unless the ports' settings say. `nic` is the least
+// rate of a host's link, and `base_rtt` the longest idle round trip.
+UsualMarking UsualMarkingFor(const TransportModel& transport, Duration base_rtt, BitRate nic);
+
+// Returns the traffic that `transport` and `background` send. The arguments are as above.
 Traffic TrafficOf(const TransportModel& transport, std::span<const UdpSource> background,
-                  Duration base_rtt);
+                  Duration base_rtt, BitRate nic);
 
 // Counts packets by where they ended up. Sent = received + dropped + consumed + in flight, always.
 struct PacketCounts {

@@ -2,9 +2,11 @@
 
 #include "topo/port_rule.h"
 
+#include <absl/numeric/int128.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace heddle {
 namespace {
@@ -14,7 +16,25 @@ constexpr int64_t kMtu = 1500;
 constexpr std::string_view kPackets = "pkts";
 constexpr std::string_view kUnlimitedWord = "unlimited";
 
+// RED's thresholds at a port of this rate, in bytes.
+std::pair<int64_t, int64_t> UsualThresholds(BitRate rate, const UsualMarking& usual) {
+  if (usual.bdp_packets == 0) {
+    const int64_t kilobyte = rate.bps / 1'000'000;  // 1 KB per Gbps.
+    return {kilobyte, 4 * kilobyte};
+  }
+  const auto fifths = [&](int64_t n) {
+    const absl::int128 bytes = (n * usual.bdp_packets + 4) / 5 * usual.packet;
+    return static_cast<int64_t>(bytes * rate.bps / usual.nic.bps);
+  };
+  return {fifths(1), fifths(4)};
+}
+
 }  // namespace
+
+int64_t BandwidthDelayPackets(Duration round_trip, BitRate rate, int64_t packet) {
+  const absl::int128 bits = absl::int128(round_trip.ps) * rate.bps / kPicosecondsPerSecond;
+  return (static_cast<int64_t>(bits / 8) + packet - 1) / packet;
+}
 
 ParseError ParseQuantity(std::string_view text, QueueSize& value) {
   if (text == kUnlimitedWord) {
@@ -94,19 +114,19 @@ void PortRule::Declare(Fields& fields) {
                  "ecn_above", "counts in another unit than buffer; use bytes or packets for both");
 }
 
-Marking PortRule::MarkingAt(const Channel& channel, bool wants_red) const {
+Marking PortRule::MarkingAt(const Channel& channel, const UsualMarking& usual) const {
   const PortSettings port = SwitchPort(channel, Bytes{0});
-  if (marking == Mark::kStep || (marking == Mark::kAuto && !wants_red)) {
+  if (marking == Mark::kStep || (marking == Mark::kAuto && !usual.is_red)) {
     return {.above = port.mark_above,
             .all = port.mark_above,
             .at_dequeue = mark_at == MarkAt::kDequeue || mark_at == MarkAt::kDeparture,
             .counts_departing = mark_at == MarkAt::kDeparture};
   }
   const int64_t unit = port.count_packets ? kMtu : 1;
-  const int64_t kilobyte = channel.rate.bps / 1'000'000;  // 1 KB per Gbps.
-  return {.above = (red.min ? red.min->count : kilobyte) / unit,
-          .all = (red.max ? red.max->count : 4 * kilobyte) / unit,
-          .at_all = red.probability,
+  const auto [min, max] = UsualThresholds(channel.rate, usual);
+  return {.above = (red.min ? red.min->count : min) / unit,
+          .all = (red.max ? red.max->count : max) / unit,
+          .at_all = red.probability.value_or(usual.probability),
           .at_dequeue = mark_at != MarkAt::kEnqueue,
           .counts_departing = mark_at == MarkAt::kDeparture};
 }

@@ -41,6 +41,21 @@ inline ScalarShape ShapeOf(const QueueSize&) {
           .pattern = "^(unlimited|[0-9]+pkts|[0-9]+(\\.[0-9]+)?(B|KB|KiB|MB|MiB|GB|GiB|TB))$"};
 }
 
+// How ports mark packets if `marking` and `red` are auto.
+struct UsualMarking {
+  bool is_red = false;
+  // By default, RED's thresholds are those of DCQCN: 1 and 4 KB per Gbps.
+  double probability = 0.2;
+  // If not 0: the bandwidth-delay product of hosts with links of rate `nic`, in full packets of
+  // `packet` bytes. The thresholds are a fifth and four fifths of it, as in uet-htsim.
+  int64_t bdp_packets = 0;
+  int64_t packet = 0;
+  BitRate nic{};
+};
+
+// The bandwidth-delay product in packets, rounded up.
+int64_t BandwidthDelayPackets(Duration round_trip, BitRate rate, int64_t packet);
+
 struct PortRule {
   enum class Mark { kAuto, kStep, kRed };
   enum class MarkAt { kAuto, kEnqueue, kDequeue, kDeparture };
@@ -59,9 +74,8 @@ struct PortRule {
 
   void Declare(Fields& fields);
 
-  // Returns how a port that sends on `channel` marks. `wants_red` decides what `marking: auto`
-  // means.
-  Marking MarkingAt(const Channel& channel, bool wants_red) const;
+  // Returns how a port that sends on `channel` marks.
+  Marking MarkingAt(const Channel& channel, const UsualMarking& usual) const;
 
   // Returns the settings of a switch port that sends on `channel`. `wire_overhead`: bytes that
   // occupy the wire but no buffer.

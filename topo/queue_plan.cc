@@ -134,7 +134,7 @@ bool QueuePlan::fifo_is_exact() const {
     return false;
   }
   return std::ranges::all_of(SwitchChannels(graph_), [this](const Channel& channel) {
-    const Marking marking = rule_.MarkingAt(channel, traffic_.wants_red);
+    const Marking marking = rule_.MarkingAt(channel, traffic_.marking);
     return !marking.needs_queue() &&
            marking.above == rule_.SwitchPort(channel, Bytes{0}).mark_above;
   });
@@ -206,7 +206,7 @@ QueueSettings QueuePlan::QueuesAt(const Channel& channel, bool to_host) const {
                        .scheduler = rule_.scheduler,
                        .telemetry = traffic_.telemetry,
                        .queues_control = rule_.pfc.on(),
-                       .marking = rule_.MarkingAt(channel, traffic_.wants_red)};
+                       .marking = rule_.MarkingAt(channel, traffic_.marking)};
   const bool trims_instead = trims() && rule_.trim.when == TrimSettings::When::kMark;
   if (trims_instead || (to_host && !traffic_.marks_at_last_hop)) {
     queues.marking.above = queues.marking.all = kUnlimited;
@@ -224,13 +224,12 @@ TrimLimits QueuePlan::TrimAt(const Channel& channel) const {
   TrimLimits limits;
   if (!trims()) return limits;
   const int64_t packet = traffic_.sizes.packet;
-  const absl::int128 bits = absl::int128(traffic_.base_rtt.ps) * nic_.bps / kPicosecondsPerSecond;
-  const int64_t bdp = (static_cast<int64_t>(bits / 8) + packet - 1) / packet * packet;
+  const int64_t bdp = BandwidthDelayPackets(traffic_.base_rtt, nic_, packet) * packet;
   const absl::int128 scaled = absl::int128(bdp) * channel.rate.bps / nic_.bps;
   limits.threshold = rule_.trim.threshold ? rule_.trim.threshold->count
                                           : std::max(static_cast<int64_t>(scaled), packet);
   limits.headers = rule_.trim.header_limit ? rule_.trim.header_limit->count : 2 * limits.threshold;
-  limits.marking = rule_.MarkingAt(channel, traffic_.wants_red);
+  limits.marking = rule_.MarkingAt(channel, traffic_.marking);
   if (rule_.trim.when != TrimSettings::When::kPort) limits.threshold = kUnlimited;
   return limits;
 }
@@ -328,7 +327,7 @@ void QueuePlan::Check(const std::string& path, Diagnostics& diagnostics) const {
 // A threshold that follows from the rate may lie on the wrong side of the other.
 void QueuePlan::CheckMarking(const std::string& path, Diagnostics& diagnostics) const {
   for (const Channel& channel : SwitchChannels(graph_)) {
-    const Marking marking = rule_.MarkingAt(channel, traffic_.wants_red);
+    const Marking marking = rule_.MarkingAt(channel, traffic_.marking);
     if (marking.above <= marking.all) continue;
     const char* set = rule_.red.min ? "min" : "max";
     const char* other = rule_.red.min ? "max" : "min";

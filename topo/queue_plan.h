@@ -19,9 +19,9 @@ namespace heddle {
 
 // The traffic that will cross the network.
 struct Traffic {
-  uint8_t classes;  // Bit mask of priority classes.
-  uint8_t control;  // The class of ACKs and of load balancers' own packets.
-  bool wants_red;   // The transport expects ECN marking between two thresholds.
+  uint8_t classes;       // Bit mask of priority classes.
+  uint8_t control;       // The class of ACKs and of load balancers' own packets.
+  UsualMarking marking;  // What the transport expects.
   FrameSizes sizes;
   bool telemetry = false;  // The transport wants to be told of the ports on a packet's way.
   bool can_trim = false;   // Its receivers answer the headers of trimmed packets.

@@ -125,11 +125,14 @@ uint8_t PauseRule::mask() const {
 
 void RedRule::Declare(Fields& fields) {
   fields.AddOr("auto", "min", min, kSizes,
-               "Up to this queue length no packet is marked. auto: 1KB per Gbps.");
+               "Up to this queue length no packet is marked. auto: 1KB per Gbps; with uet a fifth "
+               "of the bandwidth-delay product, in whole packets.");
   fields.AddOr("auto", "max", max, kSizes,
-               "Above this queue length all packets are marked. auto: 4KB per Gbps.");
-  fields.Add("probability", probability, {.at_least = 0.0, .at_most = 1.0},
-             "The probability of an ECN mark just below max; it grows linearly from 0 at min.");
+               "Above this queue length all packets are marked. auto: 4KB per Gbps; with uet four "
+               "fifths of the bandwidth-delay product, in whole packets.");
+  fields.AddOr("auto", "probability", probability, {.at_least = 0.0, .at_most = 1.0},
+               "The probability of an ECN mark just below max; it grows linearly from 0 at min. "
+               "auto: 0.2; with uet 1.");
   fields.Require(!min || !max || *min <= *max, "max", "is less than min");
 }
 

@@ -77,7 +77,7 @@ struct PauseRule {
 struct RedRule {
   std::optional<Bytes> min;
   std::optional<Bytes> max;
-  double probability = 0.2;
+  std::optional<double> probability;
 
   void Declare(Fields& fields);
 };

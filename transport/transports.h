@@ -80,6 +80,8 @@ class TransportModel {
 
   // Returns true if it expects ECN marking between two queue lengths rather than above one.
   virtual bool wants_red() const { return false; }
+  // Returns true if these lengths are shares of the bandwidth-delay product (UsualMarking).
+  virtual bool marks_by_bandwidth_delay() const { return false; }
 
   // The kind of resequencing at its receivers, such as "off".
   virtual const std::string& resequencing() const = 0;

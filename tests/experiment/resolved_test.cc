@@ -85,6 +85,19 @@ TEST(ResolvedTest, PausesAndCongestionControlAreResolved) {
                                      Pair("cc.cnp_interval", "50us")}));
 }
 
+// What uet-htsim derives for its fat-tree of 128 hosts.
+TEST(ResolvedTest, UltraEthernetMarksAndTrimsByTheBandwidthDelayProduct) {
+  const auto lines = ResolvedLines(ResolvedOf(ExperimentFrom(
+      "topology: {kind: fat_tree, k: 8, host_link: {rate: 100Gbps, delay: 1us}, "
+      "edge_link: {rate: 100Gbps, delay: 1us}, core_link: {rate: 100Gbps, delay: 1us}, "
+      "port: {trim: {when: port}}}\nlb: ecmp\ntransport: {kind: uet, framing: uet_htsim}\n" +
+      std::string(kWorkload))));
+  EXPECT_THAT(
+      lines.back().second,
+      HasSubstr("ECN marks from 37.35KB to 145.25KB (up to 100 %) at dequeue, trims packets "
+                "above 178.45KB, headers up to 356.9KB"));
+}
+
 TEST(ResolvedTest, SharedBuffersAreResolved) {
   const auto lines = ResolvedLines(ResolvedOf(ExperimentFrom(
       Fabric("{memory: {model: dt}, pfc: {classes: [3]}}") + kWorkload + "transport: rocev2\n")));
@@ -114,6 +127,8 @@ std::vector<std::string> SetsOf(const ResolvedValues& resolved) {
       {"red_probability", "red.probability"},
       {"marking", "marking"},
       {"mark_at", "mark_at"},
+      {"trim_threshold", "trim.threshold"},
+      {"header_limit", "trim.header_limit"},
       {"headroom", "pfc.headroom"},
       {"xoff", "pfc.xoff"}};
   const Value& section = *document.Find("resolved");
@@ -166,6 +181,8 @@ INSTANTIATE_TEST_SUITE_P(
         UsedCase{"{pfc: {classes: [3]}}", "{kind: rocev2, cc: {kind: dcqcn}}"},
         UsedCase{"{memory: {model: hpcc_mmu}}", "{kind: rocev2, cc: {kind: dcqcn, rp: nic}}"},
         UsedCase{"{}", "{kind: rocev2, recovery: irn, bdp_scope: max, cc: {kind: timely}}"},
+        UsedCase{"{}", "uet"}, UsedCase{"{trim: {when: port}}", "uet"},
+        UsedCase{"{trim: {when: port}}", "{kind: rocev2, cc: {kind: dcqcn}}"},
         UsedCase{"{pfc: {classes: [3]}}", "{kind: rocev2, cc: {kind: swift}}"},
         UsedCase{"{pfc: {classes: [3]}}", "{kind: rocev2, cc: {kind: hpcc, w_ai: 80B}}"}));
 

@@ -29,9 +29,10 @@ std::string Fabric(const std::string& port = "{}", const std::string& more = "")
 
 std::optional<Duration> Difference(const std::string& fabric, const std::string& transport) {
   const Experiment experiment = ExperimentFrom(fabric + "lb: ecmp\ntransport: " + transport + "\n");
-  return LargestPathDifference(Routing(experiment.graph),
-                               experiment.settings.topology.settings->port,
-                               *experiment.settings.transport.settings);
+  const TransportModel& model = *experiment.settings.transport.settings;
+  return LargestPathDifference(
+      Routing(experiment.graph), experiment.settings.topology.settings->port, model,
+      UsualMarkingFor(model, experiment.base_rtt, SlowestNic(experiment.graph)));
 }
 
 TEST(PathDifferenceTest, IsFromEmptyToFullQueues) {

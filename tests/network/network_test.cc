@@ -101,7 +101,7 @@ TEST(WorstRoundTripTest, IsThatOfTheLongestWayOverTheSlowestLink) {
 TEST(TrafficTest, IsOfTheClassesAndSizesOfTransportAndBackground) {
   const Chosen<TransportModel> transport = TransportFrom("{kind: dctcp, priority: 3}");
   const TransportModel& model = *transport.settings;
-  const Traffic alone = TrafficOf(model, {}, 7_us);
+  const Traffic alone = TrafficOf(model, {}, 7_us, 100_Gbps);
   const TransportModel::Classes classes = model.classes();
   EXPECT_EQ(classes.data, 3);
   EXPECT_EQ(alone.classes, 1u << 3 | 1u << classes.control);
@@ -110,7 +110,7 @@ TEST(TrafficTest, IsOfTheClassesAndSizesOfTransportAndBackground) {
   EXPECT_EQ(alone.sizes.packet, model.sizes().DataPacket(model.sizes().mss));
   EXPECT_EQ(alone.sizes.overhead, 20);
   EXPECT_EQ(alone.base_rtt, 7_us);
-  EXPECT_FALSE(alone.wants_red || alone.telemetry || alone.can_trim);
+  EXPECT_FALSE(alone.marking.is_red || alone.telemetry || alone.can_trim);
   EXPECT_TRUE(alone.marks_at_last_hop);
   UdpSource small = Datagrams(0, 0, 1, 1_Gbps);
   small.priority = 5;
@@ -118,10 +118,10 @@ TEST(TrafficTest, IsOfTheClassesAndSizesOfTransportAndBackground) {
   UdpSource large = small;
   large.priority = 6;
   large.packet = 9'000_B;
-  const Traffic both = TrafficOf(model, std::vector{large, small}, 7_us);
+  const Traffic both = TrafficOf(model, std::vector{large, small}, 7_us, 100_Gbps);
   EXPECT_EQ(both.classes, alone.classes | 1u << 5 | 1u << 6);
   EXPECT_EQ(both.sizes.packet, 9'000);
-  EXPECT_EQ(TrafficOf(model, std::vector{small}, 7_us).sizes.packet, alone.sizes.packet);
+  EXPECT_EQ(TrafficOf(model, std::vector{small}, 7_us, 100_Gbps).sizes.packet, alone.sizes.packet);
 }
 
 TEST(PacketCountsTest, AddUp) {

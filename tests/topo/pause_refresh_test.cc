@@ -16,7 +16,8 @@ using testing::HasSubstr;
 
 // Packets of 1048 bytes and pause frames of 84: together 90.56 ns at 100 Gbps, and ten times as
 // much at 10 Gbps. A quantum is 512 bits: 5.12 ns at 100 Gbps.
-const Traffic kRdma{.classes = 0b1001, .control = 0, .wants_red = true, .sizes = {1'048, 0}};
+const Traffic kRdma{
+    .classes = 0b1001, .control = 0, .marking = {.is_red = true}, .sizes = {1'048, 0}};
 
 // All links have 100 Gbps but leaf0-spine0, which has `up` and `down`.
 std::string ErrorsOf(const std::string& pfc, BitRate up, BitRate down) {

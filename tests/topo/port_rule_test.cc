@@ -62,6 +62,28 @@ TEST(PortRuleTest, CountsInTheUnitItIsGiven) {
   EXPECT_EQ(neither.wire_overhead, 20_B);
 }
 
+// What uet-htsim derives for 100 Gbps and a round trip of 14.02272 us with packets of 4150 bytes,
+// and a quarter of it for links of 25 Gbps.
+TEST(PortRuleTest, MarksByTheBandwidthDelayProduct) {
+  const int64_t packets = BandwidthDelayPackets(14'022'720_ps, 100_Gbps, 4'150);
+  EXPECT_EQ(packets, 43);
+  const UsualMarking usual{
+      .is_red = true, .probability = 1, .bdp_packets = packets, .packet = 4'150, .nic = 100_Gbps};
+  const Marking fast = PortRuleFrom("{}").MarkingAt({100_Gbps, 1_us}, usual);
+  EXPECT_EQ(fast.above, 37'350);
+  EXPECT_EQ(fast.all, 145'250);
+  EXPECT_EQ(fast.at_all, 1);
+  EXPECT_TRUE(fast.at_dequeue);
+  const Marking slow = PortRuleFrom("{}").MarkingAt({25_Gbps, 1_us}, usual);
+  EXPECT_EQ(slow.above, 37'350 / 4);
+  EXPECT_EQ(slow.all, 145'250 / 4);
+  const Marking set =
+      PortRuleFrom("{red: {min: 5KB, probability: 0.5}}").MarkingAt({100_Gbps, 1_us}, usual);
+  EXPECT_EQ(set.above, 5'000);
+  EXPECT_EQ(set.all, 145'250);
+  EXPECT_EQ(set.at_all, 0.5);
+}
+
 TEST(PortRuleTest, LimitsNoNic) {
   const PortSettings nic = PortRule::Nic({10_Gbps, 1_us}, 20_B);
   EXPECT_EQ(nic.buffer, kUnlimited);
@@ -92,7 +114,7 @@ TEST(PauseRuleTest, HasTheDefaultsOfTheSettingsPage) {
   EXPECT_EQ(pfc.watchdog.poll, 100_ms);
   EXPECT_TRUE(pfc.watchdog.drops);
   EXPECT_FALSE(pfc.watchdog.detect);
-  EXPECT_EQ(PortRuleFrom("{}").red.probability, 0.2);
+  EXPECT_EQ(PortRuleFrom("{}").red.probability, std::nullopt);
   EXPECT_EQ(PortRuleFrom("{}").memory.reserve, 4'000_B);
   EXPECT_EQ(PortRuleFrom("{}").memory.alpha_in, 1.0 / 16);
   EXPECT_EQ(PortRuleFrom("{}").scheduler, Scheduler::kRoundRobin);

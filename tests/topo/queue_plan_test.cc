@@ -20,8 +20,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const Traffic kOneClass{.classes = 0b10, .control = 1, .wants_red = false, .sizes = {1'518, 20}};
-const Traffic kRdma{.classes = 0b1001, .control = 0, .wants_red = true, .sizes = {1'048, 0}};
+const Traffic kOneClass{.classes = 0b10, .control = 1, .marking = {}, .sizes = {1'518, 20}};
+const Traffic kRdma{
+    .classes = 0b1001, .control = 0, .marking = {.is_red = true}, .sizes = {1'048, 0}};
 
 TEST(SwitchChannelsTest, AreThoseThatSwitchesSendOver) {
   const auto rates = [](const std::string& direction) {

@@ -72,6 +72,7 @@ std::string TraitsOf(const std::string& transport) {
     if (holds) traits += (traits.empty() ? "" : " ") + std::string(name);
   };
   add(model.wants_red(), "red");
+  add(model.marks_by_bandwidth_delay(), "by_bdp");
   add(model.wants_telemetry(), "telemetry");
   add(model.limits_rates(), "limits");
   add(model.needs_order(), "order");
@@ -116,13 +117,13 @@ TEST(TransportModelsTest, SayWhatTheyNeedAndWhatTheyCan) {
       {"{kind: rocev2, cc: hpcc}", "telemetry limits order trim bdp"},
       {"{kind: rocev2, cc: {kind: hpcc, rtt_scope: pair}}", "telemetry limits order trim bdp"},
       {"{kind: rocev2, cc: {kind: hpcc, base_rtt: 10us}}", "telemetry limits order trim"},
-      {"uet", "red marks trim bdp"},
-      {"{kind: uet, preset: strack}", "red marks bdp"},
-      {"{kind: uet, planes: packet}", "red marks trim spreads planes bdp"},
+      {"uet", "red by_bdp marks trim bdp"},
+      {"{kind: uet, preset: strack}", "red by_bdp marks bdp"},
+      {"{kind: uet, planes: packet}", "red by_bdp marks trim spreads planes bdp"},
       // With credit, ports to hosts do not mark, and data packets carry wishes. NDP has none.
-      {"{kind: uet, receiver: rccc}", "red marks unmarked_last_hop trim cargo bdp"},
-      {"{kind: uet, preset: eqds}", "red marks unmarked_last_hop trim cargo bdp"},
-      {"{kind: uet, preset: ndp}", "red marks unmarked_last_hop trim bdp"},
+      {"{kind: uet, receiver: rccc}", "red by_bdp marks unmarked_last_hop trim cargo bdp"},
+      {"{kind: uet, preset: eqds}", "red by_bdp marks unmarked_last_hop trim cargo bdp"},
+      {"{kind: uet, preset: ndp}", "red by_bdp marks unmarked_last_hop trim bdp"},
   };
   for (const auto& [transport, expected] : traits) {
     EXPECT_EQ(TraitsOf(transport), expected) << transport;

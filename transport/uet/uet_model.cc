@@ -26,6 +26,7 @@ class UetModel final : public WithoutResequencing {
   int64_t max_flow_size() const override { return LargestFlow(sizes()); }
   Classes classes() const override { return ClassesOf(settings_); }
   bool wants_red() const override { return true; }
+  bool marks_by_bandwidth_delay() const override { return true; }
   bool echoes_marks() const override { return true; }
   bool can_trim() const override { return settings_.can_trim(); }
   // NDP's queues hold 15 packets in csg-htsim.
