@@ -91,8 +91,9 @@ class Dctcp final : public WindowControl {
   }
 
   void Reduce(CongestionWindow& window, Own& own, uint32_t nxt) const {
-    window.cwnd = std::max(window.cwnd * (1 - own.alpha / 2),  // Paper, eq. (2).
-                           settings_.min_cwnd * window.mss);
+    const double reduced = window.cwnd * (1 - own.alpha / 2);  // Paper, eq. (2).
+    // After a timeout the window may be below min_cwnd.
+    window.cwnd = std::min(window.cwnd, std::max(reduced, settings_.min_cwnd * window.mss));
     window.ssthresh = window.cwnd;
     own.reduced_until = own.held_until = nxt;
   }

@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "transport/tcp/window_control.h"
@@ -27,7 +28,7 @@ class RenoLike : public WindowControl {
     State& own = window.own.As<State>();
     if (ack.ecn_echo && ack.una > own.reduced_until && !ack.in_recovery) {
       SetThreshold(window, static_cast<double>(ack.nxt - ack.una) * window.mss);
-      window.cwnd = window.ssthresh;
+      window.cwnd = std::min(window.cwnd, window.ssthresh);  // After a timeout it may be less.
       own.reduced_until = ack.nxt;
       return true;
     }

@@ -461,6 +461,7 @@ void TcpSender::ReduceInProportion(uint32_t delivered) {
 }
 
 void TcpSender::SetThreshold() {
+  send_cwr_ = shared_->latches_echo();
   shared_->control->SetThreshold(window_, static_cast<double>(FlightSize()) * window_.mss);
 }
 

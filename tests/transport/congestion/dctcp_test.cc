@@ -68,6 +68,15 @@ TEST(DctcpWindowTest, CountsALossAsTheReductionOfItsWindow) {
   EXPECT_TRUE(dctcp->OnAck(window, Acked(121, 50, true)));
 }
 
+// After a timeout the window is one segment, less than min_cwnd.
+TEST(DctcpWindowTest, AMarkNeverRaisesTheWindow) {
+  const auto dctcp = WindowControlFrom("dctcp");
+  CongestionWindow window = WindowOf(1);
+  dctcp->Start(window, 1);
+  EXPECT_TRUE(dctcp->OnAck(window, Acked(1, 1, true)));
+  EXPECT_EQ(window.cwnd, kMss);
+}
+
 TEST(DctcpWindowTest, KeepsItsMinimumAndItsAlphaThroughATimeout) {
   const auto dctcp = WindowControlFrom("dctcp");
   CongestionWindow window = WindowOf(3);

@@ -72,6 +72,9 @@ TEST(RenoWindowTest, HalvesOncePerWindowOfMarks) {
   EXPECT_EQ(window.cwnd, 50 * kMss);
   EXPECT_TRUE(reno->OnAck(window, Acked(102, 3, true)));
   EXPECT_EQ(window.cwnd, 2 * kMss);  // The minimum.
+  window.cwnd = kMss;                // After a timeout.
+  EXPECT_TRUE(reno->OnAck(window, Acked(106, 1, true)));
+  EXPECT_EQ(window.cwnd, kMss);
 }
 
 // RFC 5681 equation (4): half of what is outstanding, whatever the window; two segments at least.

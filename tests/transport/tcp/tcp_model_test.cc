@@ -429,12 +429,11 @@ class SenderModel {
     }
     if (echo && una_ > reduced_to_ && !recovering_) {
       if (rules_.dctcp) {
-        cwnd_ = std::max(cwnd_ * (1 - alpha_ / 2), 2 * mss_);
+        cwnd_ = std::min(cwnd_, std::max(cwnd_ * (1 - alpha_ / 2), 2 * mss_));
         ssthresh_ = cwnd_;
       } else {
         Halve();
-        cwnd_ = ssthresh_;
-        cwr_due_ = true;
+        cwnd_ = std::min(cwnd_, ssthresh_);
       }
       reduced_to_ = held_to_ = nxt_;
       return;
@@ -445,7 +444,11 @@ class SenderModel {
     const int limit = rules_.delack_count == 1 ? 1 : 2;
     cwnd_ += cwnd_ < ssthresh_ ? std::min(acked, limit * mss_) : mss_ * acked / cwnd_;
   }
-  void Halve() { ssthresh_ = std::max(Flight() * mss_ / 2, 2 * mss_); }
+  // For marks and losses alike: RFC 3168 section 6.1.2 tells the receiver of each reduction.
+  void Halve() {
+    ssthresh_ = std::max(Flight() * mss_ / 2, 2 * mss_);
+    if (rules_.ecn) cwr_due_ = true;
+  }
 
   bool MayRecover() const {
     if (Outstanding() == 0) return false;

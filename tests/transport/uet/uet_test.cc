@@ -97,7 +97,8 @@ TEST(UetTest, AnIncastIsTrimmedAndRepairedWithoutTimeouts) {
 TEST(UetTest, EachNackTakesItsPacketFromTheWindow) {
   Lab lab({.graph = Star(3, kLink),
            .transport = "{kind: uet, framing: uet_htsim, cc: mprdma_ack, ack_bytes: 1B}",
-           .port = "{buffer: unlimited, ecn_above: unlimited, trim: {when: port}}"});
+           .port = "{buffer: unlimited, ecn_above: unlimited, marking: step, trim: {when: "
+                   "port}}"});
   for (HostId src = 0; src < 2; ++src) lab.AddFlow(src, 2, 1'000'000);
   std::vector<double> last(2, 0);
   std::vector<double> taken(2, 0);
