@@ -12,12 +12,11 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <vector>
 
 #include "core/fixed_vector.h"
 #include "core/random.h"
 #include "core/units.h"
+#include "core/zeroed_array.h"
 
 namespace heddle {
 
@@ -31,7 +30,7 @@ class ExpiringTable {
   State* Find(uint64_t key, Time since = {-kNever.ps}) {
     if (size_ == 0) return nullptr;
     const uint32_t e = index_[PlaceOf(key)].entry;
-    return e == kNone || entries_[e].last < since ? nullptr : &entries_[e].state;
+    return e == kNone || At(e).last < since ? nullptr : &At(e).state;
   }
   const State* Find(uint64_t key, Time since = {-kNever.ps}) const {
     return const_cast<ExpiringTable*>(this)->Find(key, since);
@@ -59,9 +58,9 @@ class ExpiringTable {
     } else {
       Unlink(e);
     }
-    entries_[e].last = now;
+    At(e).last = now;
     LinkNewest(e);
-    return {entries_[e].state, is_new};
+    return {At(e).state, is_new};
   }
 
   // Returns false if the key is not there.
@@ -75,14 +74,14 @@ class ExpiringTable {
   // Ends the entries that have not been touched since `since`.
   template <class Gone>
   void ExpireBefore(Time since, const Gone& gone) {
-    while (oldest_ != kNone && entries_[oldest_].last < since) End(oldest_, gone);
+    while (oldest_ != kNone && At(oldest_).last < since) End(oldest_, gone);
   }
 
   // Visits the longest silent entry first. `visit(key, state)` must not touch or erase anything.
   template <class Visit>
   void ForEach(const Visit& visit) {
-    for (uint32_t e = oldest_; e != kNone; e = entries_[e].newer) {
-      visit(entries_[e].key, entries_[e].state);
+    for (uint32_t e = oldest_; e != kNone; e = At(e).newer) {
+      visit(At(e).key, At(e).state);
     }
   }
 
@@ -90,14 +89,14 @@ class ExpiringTable {
   template <class Condemns>
   void EraseIf(const Condemns& condemns) {
     for (uint32_t e = oldest_; e != kNone;) {
-      const uint32_t next = entries_[e].newer;
-      if (condemns(entries_[e].key, entries_[e].state)) Remove(e);
+      const uint32_t next = At(e).newer;
+      if (condemns(At(e).key, At(e).state)) Remove(e);
       e = next;
     }
   }
 
   // Returns when the longest silent entry was touched; kNever if the table is empty.
-  Time oldest() const { return oldest_ == kNone ? kNever : entries_[oldest_].last; }
+  Time oldest() const { return oldest_ == kNone ? kNever : At(oldest_).last; }
 
   size_t size() const { return size_; }
   // The most entries at once so far.
@@ -108,7 +107,7 @@ class ExpiringTable {
   size_t memory_bytes() const { return capacity_ * sizeof(Entry) + index_.size() * sizeof(Place); }
 
  private:
-  static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+  static constexpr uint32_t kNone = 0;  // Entries are numbered from 1, so an empty index is zero.
 
   // Used entries form a list in the order of their last touch; free entries form another list.
   struct Entry {
@@ -120,20 +119,23 @@ class ExpiringTable {
   };
   // A place in the index. It has the hash, so that other keys are seldom compared.
   struct Place {
-    uint32_t entry = kNone;
-    uint32_t hash = 0;
+    uint32_t entry;
+    uint32_t hash;
   };
+
+  Entry& At(uint32_t e) { return entries_[e - 1]; }
+  const Entry& At(uint32_t e) const { return entries_[e - 1]; }
 
   uint32_t TakeEntry(uint64_t key, size_t place) {
     uint32_t e = free_;
     if (e == kNone) {
-      e = static_cast<uint32_t>(entries_.size());
       entries_.Add();
+      e = static_cast<uint32_t>(entries_.size());
     } else {
-      free_ = entries_[e].newer;
-      entries_[e].state = State{};
+      free_ = At(e).newer;
+      At(e).state = State{};
     }
-    entries_[e].key = key;
+    At(e).key = key;
     index_[place] = {e, HashOf(key)};
     ++size_;
     return e;
@@ -141,8 +143,8 @@ class ExpiringTable {
 
   void Remove(uint32_t e) {
     Unlink(e);
-    CloseHole(PlaceOf(entries_[e].key));
-    entries_[e].newer = free_;
+    CloseHole(PlaceOf(At(e).key));
+    At(e).newer = free_;
     free_ = e;
     --size_;
   }
@@ -150,27 +152,27 @@ class ExpiringTable {
   void End(uint32_t e, const Gone& gone) {
     Remove(e);
     PrefetchOldest();
-    gone(entries_[e].key, entries_[e].state);
+    gone(At(e).key, At(e).state);
   }
 
   // Prefetches what the next two removals read: a full table ends one entry for each new one.
   // Inline, because a compiler may remove a call that only prefetches.
   [[gnu::always_inline]] void PrefetchOldest() const {
     if (oldest_ == kNone) return;
-    const Entry& next = entries_[oldest_];
+    const Entry& next = At(oldest_);
     __builtin_prefetch(&index_[HashOf(next.key) & mask()]);
-    if (next.newer != kNone) __builtin_prefetch(&entries_[next.newer]);
+    if (next.newer != kNone) __builtin_prefetch(&At(next.newer));
   }
 
   void Unlink(uint32_t e) {
-    const Entry& its = entries_[e];
-    (its.older == kNone ? oldest_ : entries_[its.older].newer) = its.newer;
-    (its.newer == kNone ? newest_ : entries_[its.newer].older) = its.older;
+    const Entry& its = At(e);
+    (its.older == kNone ? oldest_ : At(its.older).newer) = its.newer;
+    (its.newer == kNone ? newest_ : At(its.newer).older) = its.older;
   }
   void LinkNewest(uint32_t e) {
-    entries_[e].older = newest_;
-    entries_[e].newer = kNone;
-    (newest_ == kNone ? oldest_ : entries_[newest_].newer) = e;
+    At(e).older = newest_;
+    At(e).newer = kNone;
+    (newest_ == kNone ? oldest_ : At(newest_).newer) = e;
     newest_ = e;
   }
 
@@ -184,7 +186,7 @@ class ExpiringTable {
     const uint32_t hash = HashOf(key);
     size_t i = hash & mask();
     while (index_[i].entry != kNone &&
-           (index_[i].hash != hash || entries_[index_[i].entry].key != key)) {
+           (index_[i].hash != hash || At(index_[i].entry).key != key)) {
       i = (i + 1) & mask();
     }
     return i;
@@ -203,7 +205,7 @@ class ExpiringTable {
 
   const size_t capacity_;
   FixedVector<Entry> entries_;
-  std::vector<Place> index_;  // From the hash of a key to its entry.
+  ZeroedArray<Place> index_;  // From the hash of a key to its entry.
   uint32_t oldest_ = kNone;
   uint32_t newest_ = kNone;
   uint32_t free_ = kNone;
