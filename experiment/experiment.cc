@@ -2,8 +2,12 @@
 
 #include "experiment/experiment.h"
 
+#include <absl/strings/str_replace.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "core/check.h"
@@ -15,6 +19,8 @@
 #include "settings/writer.h"
 
 namespace heddle {
+
+namespace fs = std::filesystem;
 
 void MeasureSettings::Declare(Fields& fields) {
   fields.AddOr("auto", "warm_up", warm_up, {.at_least = Duration{0}, .at_most = 1000_s},
@@ -126,12 +132,35 @@ SizeClasses Experiment::size_classes() const {
   return SizeClasses(std::move(sets));
 }
 
+namespace {
+
+// The folder that all these files are in; empty if there is none but the root.
+std::string FolderOf(const std::map<std::string, uint64_t>& files) {
+  std::optional<fs::path> folder;
+  for (const auto& [path, digest] : files) {
+    if (!path.starts_with('/')) continue;  // A plug-in.
+    const fs::path its = fs::path(path).parent_path();
+    if (!folder) folder = its;
+    const auto end = std::ranges::mismatch(*folder, its).in1;
+    fs::path common;
+    for (auto part = folder->begin(); part != end; ++part) common /= *part;
+    folder = common;
+  }
+  return folder && folder->has_relative_path() ? folder->string() : "";
+}
+
+}  // namespace
+
+// A study may move to another place together with its files, so their paths count from the folder
+// that all are in.
 std::string Experiment::Id() const {
   const std::string resolved = Resolved();
   const size_t name = resolved.find('\n') + 1;
   HEDDLE_CHECK(resolved.compare(name, 5, "name:") == 0, "no name in {}", resolved.substr(0, 200));
   std::string identity = resolved.substr(resolved.find('\n', name) + 1);
   for (const auto& [path, digest] : files) identity += fmt::format("{} {:016x}\n", path, digest);
+  const std::string folder = FolderOf(files);
+  if (!folder.empty()) absl::StrReplaceAll({{folder + "/", ""}}, &identity);
   return fmt::format("{:016x}", Digest(identity));
 }
 

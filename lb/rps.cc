@@ -51,11 +51,12 @@ class Rps final : public SwitchPolicy {
   void Attach(SwitchView& view) override {
     if (!settings_.selective_red) return;
     queues_.resize(view.ports());
-    leaves_.resize(view.leaves());
+    most_.resize(view.leaves());
+    groups_.resize(view.leaves());
     // Records the capacities of the fabric as it was built.
     for (size_t h = 0; h < view.hosts(); ++h) {
       const HostId host = static_cast<HostId>(h);
-      if (!view.IsAttached(host)) leaves_[view.LeafOf(host)].most = CapacityTo(view, host);
+      if (!view.IsAttached(host)) most_[view.LeafOf(host)] = CapacityTo(view, host);
     }
   }
 
@@ -80,7 +81,8 @@ class Rps final : public SwitchPolicy {
   }
 
   size_t StateBytes() const override {
-    return sizeof(rng_) + queues_.size() * sizeof(double) + leaves_.size() * sizeof(Leaf);
+    return sizeof(rng_) + queues_.size() * sizeof(double) +
+           most_.size() * (sizeof(int64_t) + sizeof(Group));
   }
   std::vector<Counter> Counters() const override {
     if (!settings_.selective_red) return {};
@@ -91,10 +93,9 @@ class Rps final : public SwitchPolicy {
   struct Mark {
     bool has_lost_paths;
   };
-  // Routing's view of the paths to another leaf.
-  struct Leaf {
+  // What routing knows of the paths to a group of hosts.
+  struct Group {
     uint32_t version = 0;  // Version of the candidates.
-    int64_t most = 0;      // The largest capacity so far, in bit/s.
     bool has_lost_paths = false;
   };
 
@@ -136,13 +137,16 @@ class Rps final : public SwitchPolicy {
   }
 
   bool HasLostPaths(const SwitchView& view, HostId dst, const Candidates& candidates) {
-    Leaf& leaf = leaves_[view.LeafOf(dst)];
-    if (leaf.version == candidates.version) return leaf.has_lost_paths;
-    leaf.version = candidates.version;
+    const size_t number = view.GroupOf(dst);
+    if (number >= groups_.size()) groups_.resize(number + 1);  // After a failure.
+    Group& group = groups_[number];
+    if (group.version == candidates.version) return group.has_lost_paths;
+    group.version = candidates.version;
+    int64_t& most = most_[view.LeafOf(dst)];
     const int64_t capacity = CapacityTo(view, dst);
-    leaf.most = std::max(leaf.most, capacity);
-    leaf.has_lost_paths = capacity < leaf.most;
-    return leaf.has_lost_paths;
+    most = std::max(most, capacity);
+    group.has_lost_paths = capacity < most;
+    return group.has_lost_paths;
   }
 
   // Updates the average queue. Returns true if the packet is marked and RED drops it.
@@ -159,8 +163,9 @@ class Rps final : public SwitchPolicy {
   const RpsSettings settings_;
   Rng rng_;
   std::vector<double> queues_;  // By port: average queue in bytes.
-  std::vector<Leaf> leaves_;
-  bool is_marked_ = false;  // The data packet being forwarded has the mark.
+  std::vector<int64_t> most_;  // By leaf: the largest capacity so far of the paths to it, in bit/s.
+  std::vector<Group> groups_;  // By group of hosts (SwitchView::GroupOf).
+  bool is_marked_ = false;     // The data packet being forwarded has the mark.
   int64_t drops_ = 0;
 };
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "experiment/experiment_file.h"
 #include "settings/digest.h"
 #include "tests/support/command.h"
@@ -437,6 +439,28 @@ std::vector<std::string> IdsOf(const ExperimentFile& file) {
 
 const std::string kTopology =
     "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n";
+
+// The id of an experiment in a folder of its own whose two flow lists have these contents.
+std::string IdWithFiles(const std::string& first, const std::string& second) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "more");
+  folder.Write("a.csv", "start_ns,src,dst,bytes\n" + first);
+  folder.Write("more/b.csv", "start_ns,src,dst,bytes\n" + second);
+  return IdsOf(FileOf(kTopology +
+                          "lb: ecmp\nworkload: [{kind: flows, file: a.csv}, {kind: flows, file: "
+                          "more/b.csv}]\n",
+                      folder.path()))
+      .front();
+}
+
+// A study moves together with its files, and keeps its results.
+TEST(SweepTest, IdsDependOnTheContentsOfFilesButNotOnTheirFolder) {
+  const std::string one = "0,0,5,1000\n";
+  const std::string other = "0,1,6,2000\n";
+  EXPECT_EQ(IdWithFiles(one, other), IdWithFiles(one, other));
+  EXPECT_NE(IdWithFiles(one, other), IdWithFiles(other, one));
+  EXPECT_NE(IdWithFiles(one, other), IdWithFiles(one, one));
+}
 
 TEST(ExperimentFileTest, ItsTextGivesTheSamePointsWhereverItLies) {
   const TemporaryFolder folder;
