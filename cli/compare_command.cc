@@ -25,11 +25,15 @@
 namespace heddle {
 namespace {
 
+const std::vector<std::string> kUsual = {"avg_slowdown", "p99_slowdown",    "avg_fct_us",
+                                         "p99_fct_us",   "reordered_ratio", "goodput_gbps"};
+// Usual, too, if any run has jobs.
+const std::vector<std::string> kOfJobs = {"run_mean_iter_us", "run_p99_iter_us", "run_busbw_gbs"};
+
 struct CompareArguments {
   std::vector<std::string> words;  // A folder and two values or more, or two folders.
   std::string axis = "lb";
-  std::vector<std::string> metrics = {"avg_slowdown", "p99_slowdown",    "avg_fct_us",
-                                      "p99_fct_us",   "reordered_ratio", "goodput_gbps"};
+  std::vector<std::string> metrics;  // Empty: the usual ones.
   std::string size_class = "all/all";
   bool csv = false;
 };
@@ -196,6 +200,29 @@ absl::StatusOr<bool> CompareAll(ComparedSides& sides, const CompareOptions& opti
   return any;
 }
 
+bool HasValues(const ComparedSides& sides, const std::string& name) {
+  for (const OtherSide& side : sides.others) {
+    for (const Comparison& comparison : side.comparisons) {
+      for (const ComparedMetric& metric : comparison.metrics) {
+        if (metric.metric == name && metric.difference.count() > 0) return true;
+      }
+    }
+  }
+  return false;
+}
+
+void LeaveOutJobsIfNone(ComparedSides& sides) {
+  for (const std::string& name : kOfJobs) {
+    if (HasValues(sides, name)) continue;
+    for (OtherSide& side : sides.others) {
+      for (Comparison& comparison : side.comparisons) {
+        std::erase_if(comparison.metrics,
+                      [&](const auto& metric) { return metric.metric == name; });
+      }
+    }
+  }
+}
+
 std::vector<SettingDifference> DifferencesBetween(const NamedSide& a, const NamedSide& b) {
   const auto [first, second] = FirstPair(a.points, b.points);
   if (first == nullptr) return {};
@@ -205,7 +232,9 @@ std::vector<SettingDifference> DifferencesBetween(const NamedSide& a, const Name
 int Compare(const CompareArguments& arguments) {
   auto task = arguments.words.size() == 2 ? BetweenTwo(arguments) : WithinOne(arguments);
   if (!task.ok()) return BadInput(task.status());
-  CompareOptions options{.metrics = arguments.metrics};
+  const bool usual = arguments.metrics.empty();
+  CompareOptions options{.metrics = usual ? kUsual : arguments.metrics};
+  if (usual) options.metrics.insert(options.metrics.end(), kOfJobs.begin(), kOfJobs.end());
   const size_t slash = arguments.size_class.find('/');
   options.class_set = arguments.size_class.substr(0, slash);
   if (slash != std::string::npos) options.size_class = arguments.size_class.substr(slash + 1);
@@ -216,6 +245,7 @@ int Compare(const CompareArguments& arguments) {
     AllAreDone(*task);
     return kExitFailed;
   }
+  if (usual) LeaveOutJobsIfNone(sides);
   if (arguments.csv) {
     PrintCsv(sides, options);
   } else if (sides.others.size() == 1) {
@@ -248,11 +278,14 @@ void AddCompareCommand(CLI::App& app, std::function<int()>& command) {
       ->type_name("DIR A B ...");
   compare->add_option("--axis", arguments->axis, "The axis of the sweep that has these values")
       ->capture_default_str();
-  compare->add_option("--metric", arguments->metrics, "Columns of points.csv; repeatable")
+  compare
+      ->add_option(
+          "--metric", arguments->metrics,
+          fmt::format("A column of points.csv; repeatable (default: {}; with jobs also {})",
+                      fmt::join(kUsual, ", "), fmt::join(kOfJobs, ", ")))
       ->expected(1)
       ->allow_extra_args(false)
-      ->take_all()
-      ->capture_default_str();
+      ->take_all();
   compare->add_option("--class", arguments->size_class, "Class set and class, as in smlxl/S")
       ->capture_default_str();
   compare->add_flag("--csv", arguments->csv, "Print CSV");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array of elements that are all zero at first. Its memory costs nothing until it is written: the
-// system has zero pages at hand, and a large table of a switch that sees no flow stays untouched.
+// An array of elements that are all zero at first. Its memory costs nothing until it is written:
+// the system has zero pages at hand, and a large table of a switch that sees no flow stays
+// untouched.
 
 #pragma once
 

@@ -96,6 +96,10 @@ class Resolver {
       Error("cross_rack", "needs at least two leaves that have hosts");
       return {};
     }
+    if (settings_.cross_rack && !CanCross(stage_)) {
+      Error("cross_rack", "cannot be: one leaf has more than half of all hosts");
+      return {};
+    }
     const double wanted = std::round(*settings_.hosts * static_cast<double>(stage_.hosts));
     const size_t count = std::max<size_t>(1, static_cast<size_t>(wanted));
     std::vector<HostId> hosts(stage_.hosts);

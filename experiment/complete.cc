@@ -132,16 +132,19 @@ Timeline TimelineOf(const Experiment& experiment) {
   return timeline;
 }
 
-// Returns the time that the longest queue without ECN marks takes to drain.
-Duration MarkingDelay(const PortRule& rule, const TransportModel& transport, const Graph& graph) {
+// Returns the time that a queue of the length `threshold` of the ports' marking takes to drain, the
+// longest of all ports; 0 if switches mark no packets.
+Duration MarkingDelay(const PortRule& rule, const TransportModel& transport, const Graph& graph,
+                      const UsualMarking& usual, int64_t Marking::*threshold) {
   const PacketSizes sizes = transport.sizes();
   Duration longest{0};
   for (const Channel& channel : SwitchChannels(graph)) {
     const PortSettings port = rule.SwitchPort(channel, Bytes{sizes.wire_overhead});
-    if (port.mark_above == kUnlimited) continue;
+    const int64_t length = rule.MarkingAt(channel, usual).*threshold;
+    if (length == kUnlimited) continue;
     const int64_t unit = port.count_packets ? sizes.DataPacket(sizes.mss) : 1;
     const double seconds =
-        static_cast<double>(port.mark_above * unit) * 8 / static_cast<double>(channel.rate.bps);
+        static_cast<double>(length * unit) * 8 / static_cast<double>(channel.rate.bps);
     longest = std::max(longest, Duration{static_cast<int64_t>(seconds * 1e12)});
   }
   return longest;
@@ -553,10 +556,15 @@ FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& 
                     .base_rtt = BaseRtt(routing, transport.sizes()),
                     .host_rate = routing.HostUplink(0).rate,
                     .fabric_rate = {},
-                    .marking_delay = MarkingDelay(rule, transport, graph),
+                    .marking_delay = {},
+                    .all_marked_delay = {},
                     .is_lossless = !rule.pfc.classes.empty()};
+  const UsualMarking usual = UsualMarkingFor(transport, shape.base_rtt, SlowestNic(graph));
+  shape.marking_delay = MarkingDelay(rule, transport, graph, usual, &Marking::above);
+  shape.all_marked_delay = MarkingDelay(rule, transport, graph, usual, &Marking::all);
   shape.trims = rule.trim.on() && transport.can_trim();
   shape.limits_rates = transport.limits_rates();
+  shape.is_ecn_capable = transport.is_ecn_capable();
   shape.echoes_marks = transport.echoes_marks();
   const PacketSizes sizes = transport.sizes();
   shape.packet = Bytes{sizes.DataPacket(sizes.mss) + sizes.wire_overhead};
@@ -568,8 +576,7 @@ FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& 
     if (channel.rate < slowest_host.rate) slowest_host = channel;
   }
   shape.host_rate = slowest_host.rate;
-  shape.marked_above = MarkedAbove(rule, transport, slowest_host,
-                                   UsualMarkingFor(transport, shape.base_rtt, SlowestNic(graph)));
+  shape.marked_above = MarkedAbove(rule, transport, slowest_host, usual);
   BitRate slowest{std::numeric_limits<int64_t>::max()};
   for (SwitchId s = 0; s < graph.switches.size(); ++s) {
     shape.tiers = std::max(shape.tiers, graph.switches[s].tier + 1);

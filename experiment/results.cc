@@ -69,7 +69,7 @@ ClassSummary SummariseClass(const Experiment& experiment, const SimulationResult
   }
   const double n = static_cast<double>(fct.size());
   const int64_t finished = summary.flows - summary.unfinished;
-  summary.goodput_gbps = finished == 0 ? 0 : goodput / static_cast<double>(finished);
+  summary.goodput_gbps = fct.empty() ? 0 : goodput / n;  // 0 for each that is infinitely slow.
   summary.throughput_gbps =
       finished == 0 ? 0
                     : static_cast<double>(bytes) * 8000 / static_cast<double>(last_ps - first_ps);
@@ -185,7 +185,9 @@ std::string QueriesJson(const Experiment& experiment, const SimulationResult& re
   for (const QueryResult& query : result.queries) {
     JsonFields object;
     object.Integer("workload", static_cast<int64_t>(query.workload));
-    object.Integer("complete", static_cast<int64_t>(query.completion_ps.size()));
+    object.Integer("complete", std::ranges::count_if(query.completion_ps, [](double time) {
+                     return std::isfinite(time);
+                   }));
     object.Integer("incomplete", query.incomplete);
     const std::vector<double> numbers =
         Describe(query.completion_ps, experiment.settings.measure.percentiles);

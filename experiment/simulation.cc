@@ -258,18 +258,22 @@ std::vector<QueryResult> QueriesOf(const Experiment& experiment, const FlowColle
   std::vector<QueryResult> results;
   for (size_t workload = 0; workload < experiment.forecasts.size(); ++workload) {
     const std::vector<Time>& asked = generator.QueriesOf(workload);
-    if (asked.empty()) continue;
+    if (asked.empty() || !experiment.settings.workload[workload].settings->measured) continue;
     const auto found = collector.queries().find(static_cast<uint16_t>(workload));
     const auto& queries = found == collector.queries().end() ? unanswered : found->second;
     QueryResult& out = results.emplace_back();
     out.workload = workload;
+    const Timeline& timeline = experiment.timeline;
+    const bool drops = experiment.settings.measure.unfinished == MeasureSettings::Unfinished::kDrop;
     for (size_t job = 0; job < asked.size(); ++job) {
+      if (asked[job] < timeline.measure_from || asked[job] >= timeline.measure_until) continue;
       const bool complete = job < queries.size() &&
                             queries[job].arrived == experiment.forecasts[workload].flows_per_query;
       if (complete) {
         out.completion_ps.push_back(static_cast<double>((queries[job].last - asked[job]).ps));
       } else {
         ++out.incomplete;
+        if (!drops) out.completion_ps.push_back(std::numeric_limits<double>::infinity());
       }
     }
   }

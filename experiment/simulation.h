@@ -56,7 +56,9 @@ struct SimulationOptions {
 // The queries of a workload. Many flows answer a query together.
 struct QueryResult {
   size_t workload;
-  std::vector<double> completion_ps;  // Completion times of complete queries, in the order asked.
+  // Completion times of the measured queries, in the order asked; infinite for those that are
+  // incomplete, unless these are dropped (measure.unfinished).
+  std::vector<double> completion_ps;
   int64_t incomplete = 0;
 };
 

@@ -43,6 +43,9 @@ class AroundSwitchPolicy : public SwitchPolicy {
   void OnDropped(SwitchView& view, const Packet& packet, PortIndex port) override {
     if (Has(kDropped)) scheme_->OnDropped(view, packet, port);
   }
+  void OnCut(SwitchView& view, Packet& packet, PortIndex port) override {
+    scheme_->OnCut(view, packet, port);
+  }
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
     if (Has(kTransmit)) scheme_->OnTransmit(view, packet, port);
   }

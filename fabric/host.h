@@ -147,6 +147,10 @@ class Host final : public Node {
     ++control_sent_;
     SendSlot();
   }
+  // Returns true if the switch at the other end has paused the transport's data (PFC).
+  bool IsDataPaused(const Endpoint::Tuple& tuple) {
+    return nics_[NicFor(tuple)].lane(Lane::kTransport).paused;
+  }
 
   // Where wires carry telemetry: the record that came with the packet being received, and the
   // record that goes with the packet being built.

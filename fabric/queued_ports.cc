@@ -48,6 +48,7 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
       repeats_on_arrival_(expires_ && queueing.pause.refresh == PauseSettings::Refresh::kArrivals),
       queueing_(queueing),
       pausing_(ports.size(), 0),
+      asked_(ports.size(), 0),
       expiries_(expires_ ? ports.size() * kClasses : 0),
       down_at_(ports.size()),
       meters_(ports.size()) {
@@ -223,7 +224,7 @@ void QueuedPorts::AskAgain(PortIndex in, size_t cls, Time now, const Window& win
 // Ends the pauses of `classes`, except those that a later frame has extended.
 void QueuedPorts::EndPauses(PortIndex port, unsigned classes, Time now, const Window& window) {
   unsigned ended = 0;
-  for (unsigned left = classes & ports_[port].paused(); left != 0; left &= left - 1) {
+  for (unsigned left = classes & asked_[port]; left != 0; left &= left - 1) {
     const size_t cls = static_cast<size_t>(std::countr_zero(left));
     if (expiries_[port * kClasses + cls].until == now) ended |= 1u << cls;
   }
@@ -247,8 +248,10 @@ void QueuedPorts::HandleEffect(const Window& window) {
   const PortIndex port = static_cast<PortIndex>(effect.key >> kPortShift);
   if ((effect.key & kPoll) != 0) return LookForStorms(effect.at, window);
   if ((effect.key & kRestore) != 0) {
-    given_up_[port] &= static_cast<uint8_t>(~effect.key);
-    return;
+    // From now on the port obeys again, also to what it was told meanwhile.
+    const uint8_t classes = static_cast<uint8_t>(effect.key);
+    given_up_[port] &= static_cast<uint8_t>(~classes);
+    return SetPaused(port, asked_[port] & classes, true, effect.at, window);
   }
   if ((effect.key & kAskAgain) != 0) return AskAgain(port, effect.key & 0xff, effect.at, window);
   if ((effect.key & kExpiry) != 0) return EndPauses(port, effect.key & 0xff, effect.at, window);
@@ -265,19 +268,27 @@ void QueuedPorts::HandleEffect(const Window& window) {
   }
 }
 
+// A frame from the far end takes effect.
 void QueuedPorts::Apply(PortIndex port, uint8_t classes, bool stop, Time now,
                         const Window& window) {
-  CatchUp(port, now, window);
-  if (stop) classes &= static_cast<uint8_t>(~given_up_[port]);
-  ports_[port].SetPaused(classes, stop, now);
-  NoteBacklog(port, now);
-  if (!stop) return Arm(port, now);
-  if (!expires_ || classes == 0) return;
+  uint8_t& asked = asked_[port];
+  asked = static_cast<uint8_t>(stop ? asked | classes : asked & ~classes);
+  SetPaused(port, stop ? classes & static_cast<uint8_t>(~given_up_[port]) : classes, stop, now,
+            window);
+  if (!stop || !expires_ || classes == 0) return;
   const Time until = now + PauseTime(queueing_.pause.quanta, ports_[port].out().rate());
   for (unsigned left = classes; left != 0; left &= left - 1) {
     expiries_[port * kClasses + static_cast<size_t>(std::countr_zero(left))].until = until;
   }
   effects_.Set(until, kExpiry | uint64_t{port} << kPortShift | classes);
+}
+
+void QueuedPorts::SetPaused(PortIndex port, uint8_t classes, bool paused, Time now,
+                            const Window& window) {
+  CatchUp(port, now, window);
+  ports_[port].SetPaused(classes, paused, now);
+  NoteBacklog(port, now);
+  if (!paused) Arm(port, now);
 }
 
 void QueuedPorts::NoteBacklog(PortIndex port, Time now) {
@@ -323,7 +334,7 @@ void QueuedPorts::GiveUp(PortIndex port, size_t cls, Time now, const Window& win
       lost_(packet);
     });
   }
-  Apply(port, bit, false, now, window);
+  SetPaused(port, bit, false, now, window);
 }
 
 // --- Between windows ---
@@ -341,7 +352,7 @@ void QueuedPorts::TakeDown(PortIndex port, Time now,
     if (memory_ && eager_) memory_->Release(in, port, packet.priority, packet.bytes);
     lost(packet);
   });
-  pausing_[port] = 0;
+  pausing_[port] = asked_[port] = 0;
   if (trimming_) trimming_->totals(port).was_down = true;
   down_at_[port] = now;
   NoteBacklog(port, now);

@@ -353,6 +353,7 @@ class QueuedPorts {
   void TryResume(PortIndex in, size_t cls, Time now, const Window& window);
   void Tell(PortIndex in, size_t cls, bool stop, Time now, const Window& window);
   void Apply(PortIndex port, uint8_t classes, bool stop, Time now, const Window& window);
+  void SetPaused(PortIndex port, uint8_t classes, bool paused, Time now, const Window& window);
   void NoteBacklog(PortIndex port, Time now);
 
   // Members that every packet touches come first. Those marked `Late` are used by late ports alone.
@@ -395,6 +396,7 @@ class QueuedPorts {
   Tournament choices_;
 
   std::vector<uint8_t> pausing_;  // By input: the classes whose sender has been told to stop.
+  std::vector<uint8_t> asked_;    // By port: the classes that its far end wants to be paused.
   uint32_t effects_set_ = 0;
   // By port, then class, if pauses expire: until when the class is paused, and when the switch
   // sends the next pause frame to the sender at this input.

@@ -187,7 +187,7 @@ class Switch final : public Node {
   bool ForwardLate(const Packet& packet, PortIndex in_port, const EcmpRoutes::Hop& hop);
   void ForwardOrTrim(const QueuedPorts::Offer& offer);
   bool SendHeader(const QueuedPorts::Offer& offer);
-  void SendCut(const Trimming::Cut& cut, const QueuedPorts::Offer& offer);
+  void SendCut(Trimming::Cut cut, const QueuedPorts::Offer& offer);
   void ReturnToSender(const Packet& header, PortIndex in_port);
   const Telemetry* TelemetryFor(const Packet& packet, bool arrived);
   void Discard(const Packet& packet, DropReason reason);

@@ -281,6 +281,10 @@ class SwitchPolicy {
   // `port` has dropped `packet`, because its buffer is full.
   virtual void OnDropped(SwitchView& /*view*/, const Packet& /*packet*/, PortIndex /*port*/) {}
 
+  // `port` cuts the payload off `packet`, which was in its queue. The header goes on, mostly
+  // through the same port: then OnEnqueue() is called for it, too.
+  virtual void OnCut(SwitchView& /*view*/, Packet& /*packet*/, PortIndex /*port*/) {}
+
   // The first bit of `packet` leaves through `port` at view.now(): for rate estimators and in-band
   // telemetry, which may rewrite its scheme header and CE mark. Calls come in the order of
   // transmission, or port by port if watches_by_port() is true. Otherwise the policy may also send

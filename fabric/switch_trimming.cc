@@ -32,7 +32,7 @@ void Switch::ForwardOrTrim(const QueuedPorts::Offer& offer) {
     policy_->OnDropped(view_, packet, offer.out);
   }
   for (size_t i = 0, cuts = std::exchange(trimming.cuts, 0); i < cuts; ++i) {
-    SendCut(Trimming::Cut(cut[i]), offer);  // A copy: a header on its way back may cause more cuts.
+    SendCut(cut[i], offer);  // A copy: a header on its way back may cause more cuts.
   }
 }
 
@@ -51,8 +51,9 @@ bool Switch::SendHeader(const QueuedPorts::Offer& offer) {
   return true;
 }
 
-void Switch::SendCut(const Trimming::Cut& cut, const QueuedPorts::Offer& offer) {
+void Switch::SendCut(Trimming::Cut cut, const QueuedPorts::Offer& offer) {
   ReportDrop(cut.packet);
+  if (cut.was_queued) policy_->OnCut(view_, cut.packet, offer.out);
   Trimming& trimming = queued_->trimming();
   TrimTotals& totals = trimming.totals(offer.out);
   const Packet header =

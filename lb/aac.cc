@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -69,7 +70,7 @@ class Aac final : public MeasuredLeaf {
   uint16_t PathFor(SwitchView& view, const Packet& packet, const Candidates& candidates) override {
     const uint16_t leaf = view.LeafOf(packet.dst);
     Subset& subset = subsets_[leaf];
-    const std::vector<uint16_t>& live = paths().Live(candidates);
+    const std::span<const uint16_t> live = paths().LiveTo(leaf, candidates);
     if (view.now() - subset.at >= refresh_ || subset.version != candidates.version) {
       Adjust(subset, leaf, live, view.now());
       subset.version = candidates.version;
@@ -80,7 +81,7 @@ class Aac final : public MeasuredLeaf {
 
   // A path in use may be slightly worse than the limit, and an unused one must be slightly better,
   // so that a path near the limit does not come and go.
-  void Adjust(Subset& subset, uint16_t leaf, const std::vector<uint16_t>& live, Time now) {
+  void Adjust(Subset& subset, uint16_t leaf, std::span<const uint16_t> live, Time now) {
     Duration least = LatestOf(subset, leaf, live.front(), now);
     for (const uint16_t path : live) least = std::min(least, LatestOf(subset, leaf, path, now));
     const size_t before = subset.used.size();
@@ -103,7 +104,7 @@ class Aac final : public MeasuredLeaf {
   }
 
   // Sends one packet over a path that is not in use, a different path each time.
-  uint16_t Try(Subset& subset, const std::vector<uint16_t>& live) {
+  uint16_t Try(Subset& subset, std::span<const uint16_t> live) {
     subset.trial_is_due = false;
     for (size_t i = 0; i < live.size(); ++i) {
       const uint16_t path = live[(subset.next_trial + i) % live.size()];

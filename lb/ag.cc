@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -76,7 +77,7 @@ class Ag final : public MeasuredLeaf {
     Flow& flow = flows_.Touch(packet, view.now()).state;
     if (flow.left == 0 || !paths().Lives(flow.path, candidates)) {
       const uint16_t leaf = view.LeafOf(packet.dst);
-      const std::vector<uint16_t>& live = paths().Live(candidates);
+      const std::span<const uint16_t> live = paths().LiveTo(leaf, candidates);
       const uint16_t before = flow.path;
       flow.path = Choose(leaf, live, view.now());
       flow.left = static_cast<uint16_t>(GranularityTo(leaf, live, view.now()));
@@ -87,7 +88,7 @@ class Ag final : public MeasuredLeaf {
     return flow.path;
   }
 
-  int64_t GranularityTo(uint16_t leaf, const std::vector<uint16_t>& live, Time now) {
+  int64_t GranularityTo(uint16_t leaf, std::span<const uint16_t> live, Time now) {
     Known& known = known_[leaf];
     if (now - known.at < refresh_) return known.granularity;
     Duration least = DelayOf(leaf, live.front(), now);
@@ -100,7 +101,7 @@ class Ag final : public MeasuredLeaf {
     return known.granularity;
   }
 
-  uint16_t Choose(uint16_t leaf, const std::vector<uint16_t>& live, Time now) {
+  uint16_t Choose(uint16_t leaf, std::span<const uint16_t> live, Time now) {
     if (pick_ == Pick::kRandom) return live[rng_.Below(static_cast<uint32_t>(live.size()))];
     return LeastOf(live, kNoPort, rng_, [&](uint16_t path) { return DelayOf(leaf, path, now); });
   }

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -262,7 +263,7 @@ class Conga final : public SwitchPolicy {
     const bool lives = paths_.Lives(before, candidates);
     if (flowlets_.HasEnded(slot, view.now()) || !lives) {
       ++flowlet_count_;
-      Sample(candidates);
+      Sample(view.LeafOf(packet.dst), candidates);
       if (lives && std::ranges::find(sampled_, before) == sampled_.end()) {
         sampled_.push_back(before);
       }
@@ -277,8 +278,9 @@ class Conga final : public SwitchPolicy {
   }
 
   // Draws distinct paths: a path drawn twice would win ties more often.
-  void Sample(const Candidates& candidates) {
-    sampled_ = paths_.Live(candidates);
+  void Sample(uint16_t leaf, const Candidates& candidates) {
+    const std::span<const uint16_t> live = paths_.LiveTo(leaf, candidates);
+    sampled_.assign(live.begin(), live.end());
     const size_t n = std::min(sampled_.size(), static_cast<size_t>(settings_.samples));
     rng_.MoveToFront(sampled_, n);
     sampled_.resize(n);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "fabric/ecmp_hash.h"
@@ -42,6 +43,10 @@ class Ecmp final : public SwitchPolicy {
  public:
   Ecmp(const EcmpSettings& settings, uint64_t salt) : settings_(settings), salt_(salt) {}
 
+  void Attach(SwitchView& view) override {
+    if (settings_.resilient) uplinks_.assign(view.Uplinks().begin(), view.Uplinks().end());
+  }
+
   Decision OnPacket(SwitchView& /*view*/, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
     const uint32_t hash = settings_.hash == Hash::kCrcInit
@@ -76,6 +81,16 @@ class Ecmp final : public SwitchPolicy {
     return settings_.mapping == Mapping::kModulo ? hash % n : MapToRange(hash, n);
   }
 
+  // Upwards all uplinks are homes: a set of candidates that is new after a failure further on keeps
+  // the flows of the set before it where they are.
+  void FindHomes(const Candidates& candidates, Table& table) const {
+    const bool is_up = std::ranges::all_of(candidates.ports, [this](PortIndex port) {
+      return std::ranges::find(uplinks_, port) != uplinks_.end();
+    });
+    const std::span<const PortIndex> ports = is_up ? std::span(uplinks_) : candidates.ports;
+    for (size_t b = 0; b < table.homes.size(); ++b) table.homes[b] = ports[b % ports.size()];
+  }
+
   const Table& TableFor(const Candidates& candidates) {
     if (candidates.id >= tables_.size()) tables_.resize(candidates.id + 1);
     Table& table = tables_[candidates.id];
@@ -86,9 +101,7 @@ class Ecmp final : public SwitchPolicy {
       return std::ranges::find(table.homes, port) != table.homes.end();
     };
     const size_t n = candidates.ports.size();
-    if (!is_known || !std::ranges::all_of(candidates.ports, is_home)) {
-      for (size_t b = 0; b < table.homes.size(); ++b) table.homes[b] = candidates.ports[b % n];
-    }
+    if (!is_known || !std::ranges::all_of(candidates.ports, is_home)) FindHomes(candidates, table);
     size_t moved = 0;
     for (size_t b = 0; b < table.ports.size(); ++b) {
       PortIndex& port = table.ports[b];
@@ -103,7 +116,8 @@ class Ecmp final : public SwitchPolicy {
 
   const EcmpSettings settings_;
   const uint64_t salt_;
-  std::vector<Table> tables_;  // By id of the candidates (resilient).
+  std::vector<Table> tables_;       // By id of the candidates (resilient).
+  std::vector<PortIndex> uplinks_;  // Likewise.
 };
 
 class EcmpBalancer final : public LoadBalancer {

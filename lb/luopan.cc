@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -130,12 +131,13 @@ class Luopan final : public SwitchPolicy {
   };
 
   uint16_t PathFor(SwitchView& view, const Packet& packet, const Candidates& candidates) {
-    Leaf& leaf = leaves_[view.LeafOf(packet.dst)];
+    const uint16_t to = view.LeafOf(packet.dst);
+    Leaf& leaf = leaves_[to];
     leaf.is_active = true;
     Flow& flow = flows_.Touch(packet, view.now()).state;
     if (flow.left < packet.bytes || !paths_.Lives(flow.path, candidates)) {
       const uint16_t before = flow.path;
-      flow.path = paths_.Lives(leaf.best, candidates) ? leaf.best : AnyOf(candidates);
+      flow.path = paths_.Lives(leaf.best, candidates) ? leaf.best : AnyOf(to, candidates);
       flow.left = settings_.cell.count;
       ++cells_;
       reroutes_ += before != kNoPath && before != flow.path ? 1 : 0;
@@ -144,8 +146,8 @@ class Luopan final : public SwitchPolicy {
     return flow.path;
   }
 
-  uint16_t AnyOf(const Candidates& candidates) {
-    const std::vector<uint16_t>& live = paths_.Live(candidates);
+  uint16_t AnyOf(uint16_t leaf, const Candidates& candidates) {
+    const std::span<const uint16_t> live = paths_.LiveTo(leaf, candidates);
     return live[rng_.Below(static_cast<uint32_t>(live.size()))];
   }
 
@@ -153,9 +155,10 @@ class Luopan final : public SwitchPolicy {
 
   void StartRound(SwitchView& view, Leaf& leaf) {
     const Candidates candidates = view.CandidatesTo(*leaf.host);
-    if (paths_.Live(candidates).empty()) return;
+    const std::span<const uint16_t> live = paths_.LiveTo(view.LeafOf(*leaf.host), candidates);
+    if (live.empty()) return;
     // Draws distinct paths: the i-th is drawn from the rest.
-    sampled_ = paths_.Live(candidates);
+    sampled_.assign(live.begin(), live.end());
     const size_t n = std::min(sampled_.size(), static_cast<size_t>(settings_.samples));
     bool has_best = leaf.best == kNoPath || !paths_.Lives(leaf.best, candidates);
     for (size_t i = 0; i < n; ++i) {

@@ -233,7 +233,7 @@ class Proteus final : public SwitchPolicy {
   }
 
   uint16_t AnyOfTheBest(Time now, uint16_t leaf, const Candidates& candidates) {
-    return LeastOf(paths_.Live(candidates), kNoPort, rng_, [&](uint16_t path) {
+    return LeastOf(paths_.LiveTo(leaf, candidates), kNoPort, rng_, [&](uint16_t path) {
       return static_cast<int>(ClassOf(now, to_[leaf * paths_.count() + path]));
     });
   }

@@ -37,7 +37,9 @@ class Qdaps final : public SwitchPolicy {
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
-    auto [flow, is_new] = flows_.Touch(packet, view.now());
+    // A flow that has packets in a queue is remembered, however long they wait.
+    const auto waits = [&](const Flow& its, Time /*last*/) { return its.leaves > view.now(); };
+    auto [flow, is_new] = flows_.Touch(packet, view.now(), waits);
     const bool is_live = candidates.Has(flow.port);
     const Duration least =
         is_new || !is_live ? Duration{0} : std::max(Duration{0}, Needed(flow, view.now()));

@@ -208,7 +208,8 @@ class RepsBalancer final : public LoadBalancer {
     fields.AddOr("auto", "rtt_window", rules_.rtt_window, {.above = Duration{0}, .at_most = 1000_s},
                  "How long the longest round trip counts: about two retransmission timeouts of the "
                  "transport. auto: two times the longest idle round trip and five times the delay "
-                 "of the longest unmarked queue, as in the paper's artefact; set it for transports "
+                 "of a queue from which on all packets are marked, as in the paper's artefact; set "
+                 "it for transports "
                  "with a longer timeout.");
   }
   bool reorders() const override { return true; }
@@ -218,9 +219,9 @@ class RepsBalancer final : public LoadBalancer {
     rules_.trims = fabric.trims;
     rules_.base_rtt = fabric.base_rtt;
     rules_.window = fabric.base_rtt / SerializationDelay(fabric.packet, fabric.host_rate);
-    // The artefact's timeout is a round trip and the time of four full queues; packets are marked
-    // from 80 % of a queue.
-    const Duration timeout = fabric.base_rtt + 5 * fabric.marking_delay;
+    // The artefact's timeout is a round trip and the time of four full queues; all packets are
+    // marked from 80 % of a queue.
+    const Duration timeout = fabric.base_rtt + 5 * fabric.all_marked_delay;
     rules_.rtt_window_ps = rules_.rtt_window.value_or(2 * timeout).ps;
   }
 

@@ -29,7 +29,9 @@ class RrDst final : public SwitchPolicy {
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
     const size_t size_class = packet.bytes < small_.count ? 1 : 0;
-    Round& round = rounds_[2 * size_t{view.LeafOf(packet.dst)} + size_class];
+    const size_t number = 2 * size_t{view.GroupOf(packet.dst)} + size_class;
+    if (number >= rounds_.size()) rounds_.resize(number + 1);  // After a failure.
+    Round& round = rounds_[number];
     return Decision::Forward(round.Next(candidates, /*reshuffle=*/0, rng_));
   }
 
@@ -39,7 +41,8 @@ class RrDst final : public SwitchPolicy {
   const Bytes small_;
   Rng rng_;
   size_t uplinks_ = 0;
-  std::vector<Round> rounds_;  // By leaf: the round of large packets, then of small ones.
+  // By group of hosts (SwitchView::GroupOf): the round of large packets, then of small ones.
+  std::vector<Round> rounds_;
 };
 
 class RrDstBalancer final : public LoadBalancer {

@@ -153,7 +153,9 @@ Queueing QueuePlan::queueing() const {
                      .lossless = rule_.pfc.mask(),
                      .resume_offset = rule_.pfc.resume_offset ? rule_.pfc.resume_offset->count
                                       : hpcc                  ? 3'000
-                                                              : 2 * traffic_.sizes.packet,
+                                      : memory.model == Model::kBroadcom
+                                          ? 16
+                                          : 2 * traffic_.sizes.packet,
                      .limits_lossless = memory.limits_lossless};
   queueing.pause = {
       .response = rule_.pfc.response,
@@ -238,8 +240,15 @@ Bytes QueuePlan::LongestQueue() const {
   const Channel channel{nic_, Duration{0}};
   const TrimLimits limits = TrimAt(channel);
   if (limits.threshold != kUnlimited) return Bytes{limits.threshold};
+  const Model model = rule_.memory.model;
+  if (model == Model::kDynamic || model == Model::kBroadcom) {
+    // A queue takes alpha times what is free when it alone fills the buffer.
+    const double alpha = rule_.memory.alpha.value_or(1);
+    return Bytes{static_cast<int64_t>(alpha / (1 + alpha) *
+                                      static_cast<double>(rule_.memory.SizeAt(nic_).count))};
+  }
   const PortSettings port = rule_.SwitchPort(channel, Bytes{0});
-  if (rule_.memory.model != Model::kPrivate || port.buffer == kUnlimited) return Bytes{0};
+  if (model != Model::kPrivate || port.buffer == kUnlimited) return Bytes{0};
   return Bytes{port.buffer * (port.count_packets ? traffic_.sizes.packet : 1)};
 }
 

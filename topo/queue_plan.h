@@ -67,8 +67,8 @@ class QueuePlan {
 
   // Returns true if switches trim packets.
   bool trims() const { return rule_.trim.on() && traffic_.can_trim; }
-  // The longest queue in bytes at a port as fast as the slowest NIC; 0 if the port alone does not
-  // limit it.
+  // The longest queue in bytes at a port as fast as the slowest NIC; 0 if nothing limits it, or
+  // only the shares of inputs do (hpcc_mmu).
   Bytes LongestQueue() const;
 
   // Reports settings that cannot work or may surprise, below `path`, the path of the port's

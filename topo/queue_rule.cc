@@ -60,9 +60,11 @@ void PauseRule::Declare(Fields& fields) {
       "auto", "headroom", headroom, kSizes,
       "The buffer of each lossless class of an input beyond xoff, for packets that arrive before "
       "the pause takes effect. auto: as much as the link needs so that nothing is lost.");
-  fields.AddOr("auto", "resume_offset", resume_offset, kSizes,
-               "The sender may resume when the input holds this much less than the threshold. "
-               "auto: 3KB with hpcc_mmu, two packets otherwise.");
+  fields.AddOr(
+      "auto", "resume_offset", resume_offset, kSizes,
+      "The sender may resume when the input holds this much less than the threshold. "
+      "auto: 3KB with hpcc_mmu, 16B with broadcom_mmu as in ConWeave's simulator, two packets "
+      "otherwise.");
   fields.Add("response", response, {.at_least = Duration{0}, .at_most = 1_ms},
              "The time from the arrival of a pause frame to its effect.");
   fields.AddOr("none", "quanta", quanta, Between<int64_t>(1, 65'535),

@@ -98,6 +98,9 @@ class TransportModel {
   // Names the settings that let its flows bear reordering better, after words such as "you can".
   virtual std::string RemedyForReordering() const = 0;
 
+  // Returns true if switches may mark its data packets (ECT).
+  virtual bool is_ecn_capable() const { return true; }
+
   // Returns true if its ACKs tell congestion control of ECN marks.
   virtual bool echoes_marks() const { return false; }
 

@@ -3,6 +3,8 @@
 #include "workload/derangement.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -15,9 +17,23 @@ bool Forbidden(const Stage& stage, bool cross_rack, size_t src, size_t dst) {
   return cross_rack ? stage.leaf_of_host[src] == stage.leaf_of_host[dst] : src == dst;
 }
 
-// Lists the hosts by leaf, and lets each send to the host half a round further. With leaves of
-// equal size and at least two of them, that host is on another leaf.
-std::vector<HostId> LeafShift(const Stage& stage) {
+// A host always finds one to swap with if no leaf has more than half of all hosts: of the a hosts
+// of its leaf, the leaf itself receives from one at least, so others send to at most a - 1 of them,
+// and at least one of the others neither is on that leaf nor sends to it.
+void Repair(const Stage& stage, bool cross_rack, Rng& rng, std::vector<HostId>& destinations) {
+  for (size_t h = 0; h < stage.hosts; ++h) {
+    while (Forbidden(stage, cross_rack, h, destinations[h])) {
+      const size_t other = rng.Below(static_cast<uint32_t>(stage.hosts));
+      if (Forbidden(stage, cross_rack, h, destinations[other])) continue;
+      if (Forbidden(stage, cross_rack, other, destinations[h])) continue;
+      std::swap(destinations[h], destinations[other]);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<HostId> HalfShift(const Stage& stage) {
   std::vector<HostId> order(stage.hosts);
   std::iota(order.begin(), order.end(), HostId{0});
   std::ranges::stable_sort(order, {}, [&](HostId h) { return stage.leaf_of_host[h]; });
@@ -28,7 +44,12 @@ std::vector<HostId> LeafShift(const Stage& stage) {
   return destinations;
 }
 
-}  // namespace
+bool CanCross(const Stage& stage) {
+  std::map<uint16_t, size_t> hosts;
+  for (const auto leaf : stage.leaf_of_host) ++hosts[leaf];
+  return std::ranges::all_of(hosts,
+                             [&](const auto& leaf) { return 2 * leaf.second <= stage.hosts; });
+}
 
 std::vector<HostId> Derangement(const Stage& stage, bool cross_rack) {
   Rng rng = stage.Stream("permutation", 0);
@@ -44,7 +65,8 @@ std::vector<HostId> Derangement(const Stage& stage, bool cross_rack) {
     }
     if (valid) return destinations;
   }
-  return LeafShift(stage);
+  Repair(stage, cross_rack, rng, destinations);
+  return destinations;
 }
 
 }  // namespace heddle

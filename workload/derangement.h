@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random permutations of hosts without fixed points, for the patterns in which every host has one
-// partner. Workloads and the background draw them from streams of their own, so all load balancers
+// Permutations of hosts without fixed points, for the patterns in which every host has one partner.
+// Workloads and the background draw them from streams of their own, so all load balancers
 // meet the same pairs.
 
 #pragma once
@@ -13,8 +13,15 @@
 namespace heddle {
 
 // Returns the destination of each host in a random permutation in which nobody is its own. With
-// `cross_rack`, source and destination are on different leaves. If chance finds no such permutation
-// in many draws, every host sends to the one half of all hosts further on.
+// `cross_rack`, source and destination are on different leaves; CanCross() must hold. If chance
+// finds no such permutation in many draws, the last one is repaired: hosts whose destination does
+// not do swap it with that of a random host.
 std::vector<HostId> Derangement(const Stage& stage, bool cross_rack);
+
+// Every host sends to the one half of all hosts further on, in the order of leaves.
+std::vector<HostId> HalfShift(const Stage& stage);
+
+// Returns true if no leaf has more than half of all hosts: then all can send to other leaves.
+bool CanCross(const Stage& stage);
 
 }  // namespace heddle

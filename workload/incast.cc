@@ -238,8 +238,10 @@ Forecast Incast::Expect() const {
     if (receiver_) forecast.to_host_bps[static_cast<size_t>(*receiver_)] = bps;
     double wire = forecast.bytes + forecast.packets * static_cast<double>(stage_.packet_overhead);
     forecast.overload = overload_;
-    forecast.host_load = *load_;
-    forecast.host_load_with_headers = *load_ * wire / forecast.bytes;
+    forecast.host_load = bps / stage_.AllHostsBps();
+    forecast.host_load_with_headers = forecast.host_load * wire / forecast.bytes;
+    const bool crosses = senders_ == Senders::kOtherRacks && stage_.AllUplinksBps() > 0;
+    if (crosses) forecast.fabric_load = bps / stage_.AllUplinksBps();
   }
   forecast.flows_per_query = fan_in_;
   if (senders_ == Senders::kOtherRacks) forecast.crossing = 1;

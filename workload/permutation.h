@@ -21,8 +21,11 @@ class Permutation final : public Workload {
   std::unique_ptr<FlowSource> Open() const override;
 
  private:
+  enum class Pattern { kRandom, kShift };
+
   Bytes size_{0};
   bool cross_rack_ = false;
+  Pattern pattern_ = Pattern::kRandom;
   Duration start_{0};
   Duration jitter_{0};
 

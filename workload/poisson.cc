@@ -316,9 +316,9 @@ Forecast Poisson::Expect() const {
   const double payload_bps = total_rate_ * 1e12 * sizes_->mean() * 8;
   const double wire_bps =
       payload_bps + total_rate_ * 1e12 * packets_ * static_cast<double>(stage_.packet_overhead) * 8;
-  forecast.host_load = payload_bps / host_bps_;
-  forecast.host_load_with_headers = wire_bps / host_bps_;
-  forecast.fabric_load = uplink_bps_ > 0 ? payload_bps * leaving_ / uplink_bps_ : 0;
+  forecast.host_load = payload_bps / stage_.AllHostsBps();
+  forecast.host_load_with_headers = wire_bps / stage_.AllHostsBps();
+  forecast.fabric_load = uplink_bps_ > 0 ? payload_bps * leaving_ / stage_.AllUplinksBps() : 0;
   return forecast;
 }
 

@@ -38,6 +38,18 @@ struct Stage {
   std::vector<BitRate> host_rate;        // By host: the sum of the links from it.
   std::vector<BitRate> downlink_rate;    // By host: the sum of the links to it.
   std::vector<int64_t> uplink_bps;       // By leaf: the sum of its links to other switches.
+
+  double AllHostsBps() const {
+    double bps = 0;
+    for (const BitRate rate : host_rate) bps += static_cast<double>(rate.bps);
+    return bps;
+  }
+  double AllUplinksBps() const {
+    double bps = 0;
+    for (const int64_t uplinks : uplink_bps) bps += static_cast<double>(uplinks);
+    return bps;
+  }
+
   int64_t mss = 1460;
   int64_t packet_overhead = 78;  // Bytes on the wire of a packet beyond its payload.
   int64_t max_flow_size = 0;
@@ -90,8 +102,10 @@ struct Forecast {
   Time first;              // The earliest time at which a flow may start.
   Time last;               // The latest time at which a flow may start.
   bool open_loop = false;  // A load over a time, not a set of flows.
-  double host_load = 0;    // Open loops: the load of payload on sending hosts' links.
-  double fabric_load = 0;  // Open loops: the load of payload on leaf uplinks.
+  // Open loops: payload as a share of what all hosts' links, or all leaves' uplinks, can carry. So
+  // the loads of several workloads add up.
+  double host_load = 0;
+  double fabric_load = 0;
   double host_load_with_headers = 0;
   std::optional<double> crossing;  // Share of packets between leaves; unset: as of any two hosts.
   // Open loops: payload in bits per second over the link to each host, and from each.

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -234,7 +235,7 @@ class ConWeave final : public SwitchPolicy {
   // Chooses a path for a flow that has no packets in flight any more.
   uint16_t FreshPath(uint16_t current, uint16_t leaf, Time now, const Candidates& candidates) {
     if (const auto path = Sample(kNoPath, leaf, now, candidates)) return *path;
-    return paths_.Lives(current, candidates) ? current : AnyOf(candidates);
+    return paths_.Lives(current, candidates) ? current : AnyOf(leaf, candidates);
   }
 
   // Draws a few random paths and returns the first that is neither `current` nor known to be
@@ -242,13 +243,13 @@ class ConWeave final : public SwitchPolicy {
   std::optional<uint16_t> Sample(uint16_t current, uint16_t leaf, Time now,
                                  const Candidates& candidates) {
     for (size_t i = 0; i < rules_.samples; ++i) {
-      const uint16_t path = AnyOf(candidates);
+      const uint16_t path = AnyOf(leaf, candidates);
       if (path != current && BusyUntil(leaf, path) <= now) return path;
     }
     return std::nullopt;
   }
-  uint16_t AnyOf(const Candidates& candidates) {
-    const std::vector<uint16_t>& live = paths_.Live(candidates);
+  uint16_t AnyOf(uint16_t leaf, const Candidates& candidates) {
+    const std::span<const uint16_t> live = paths_.LiveTo(leaf, candidates);
     return live[rng_.Below(static_cast<uint32_t>(live.size()))];
   }
 

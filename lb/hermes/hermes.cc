@@ -130,7 +130,7 @@ class HermesBalancer final : public LoadBalancer {
   void Resolve(const FabricShape& fabric) {
     // If switches do not mark: the delay of 65 packets of 1500 bytes, DCTCP's threshold at 10 Gbps.
     const bool marks = fabric.marking_delay > Duration{0};
-    rules_.has_ecn = marks && rules_.use_ecn;
+    rules_.has_ecn = marks && rules_.use_ecn && fabric.is_ecn_capable;
     const Duration hop =
         marks ? fabric.marking_delay : SerializationDelay(Bytes{97'500}, fabric.fabric_rate);
     const Duration idle = rules_.delay == Delay::kOneWay ? fabric.base_rtt / 2 : fabric.base_rtt;

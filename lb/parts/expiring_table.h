@@ -185,8 +185,7 @@ class ExpiringTable {
   size_t PlaceOf(uint64_t key) const {
     const uint32_t hash = HashOf(key);
     size_t i = hash & mask();
-    while (index_[i].entry != kNone &&
-           (index_[i].hash != hash || At(index_[i].entry).key != key)) {
+    while (index_[i].entry != kNone && (index_[i].hash != hash || At(index_[i].entry).key != key)) {
       i = (i + 1) & mask();
     }
     return i;

@@ -38,12 +38,14 @@ struct FabricShape {
   BitRate host_rate = 10_Gbps;     // The rate of the slowest host link,
   BitRate fabric_rate = 10_Gbps;   // and of the slowest link between switches.
   Duration marking_delay = 78_us;  // The delay of the longest unmarked queue; 0: no ECN marks.
+  Duration all_marked_delay = 78_us;  // The delay of a queue from which on all packets are marked.
   Bytes marked_above{0};           // Marking threshold to a host, if transports use marks; else 0.
   bool is_lossless = false;        // PFC (IEEE 802.1Qbb) pauses the data classes
   Bytes pause_above{256'000};      // above this backlog of an input; a usual value if not fixed.
   bool trims = false;              // Switches trim packets of the data classes.
   bool limits_rates = true;        // The transport can limit a flow's rate.
-  bool echoes_marks = true;        // Its ACKs echo ECN marks.
+  bool is_ecn_capable = true;      // Switches may mark its data,
+  bool echoes_marks = true;        // and its ACKs echo the marks.
   Bytes switch_memory{9'000'000};  // The shared buffer of all ports.
   Bytes packet{1'524};             // A full data packet on the wire.
 };

@@ -90,7 +90,8 @@ class MeasuredLeaf : public SwitchPolicy {
   // Called at a leaf, before its first packet.
   virtual void OnAttach(SwitchView& view) = 0;
 
-  // Returns one of paths().Live(candidates), for a packet that begins here and ends elsewhere.
+  // Returns one of paths().LiveTo(leaf, candidates), for a packet that begins here and ends at
+  // another leaf.
   virtual uint16_t PathFor(SwitchView& view, const Packet& packet,
                            const Candidates& candidates) = 0;
 

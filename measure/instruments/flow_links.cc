@@ -35,7 +35,7 @@ class Watch final : public AroundSwitchPolicy {
   explicit Watch(SwitchPolicyPtr scheme) : AroundSwitchPolicy(std::move(scheme)) {}
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
-    if (packet.kind == PacketKind::kData) {
+    if (packet.kind == PacketKind::kData && !packet.Has(Packet::kTrimmed)) {
       Passage& passage = passages_[{packet.flow, port}];
       const int64_t queue = view.Unsent(port).count;
       ++passage.packets;
@@ -48,6 +48,11 @@ class Watch final : public AroundSwitchPolicy {
   void OnDropped(SwitchView& view, const Packet& packet, PortIndex port) override {
     if (packet.kind == PacketKind::kData) ++passages_[{packet.flow, port}].dropped;
     AroundSwitchPolicy::OnDropped(view, packet, port);
+  }
+
+  void OnCut(SwitchView& view, Packet& packet, PortIndex port) override {
+    ++passages_[{packet.flow, port}].dropped;
+    AroundSwitchPolicy::OnCut(view, packet, port);
   }
 
   using Passages = absl::flat_hash_map<std::pair<FlowId, PortIndex>, Passage>;

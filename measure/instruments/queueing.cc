@@ -36,6 +36,12 @@ class Stamp final : public AroundSwitchPolicy {
     AroundSwitchPolicy::OnEnqueue(view, packet, port);
   }
 
+  // Ends its wait as a whole packet; that as a header begins.
+  void OnCut(SwitchView& view, Packet& packet, PortIndex port) override {
+    packet.AddWaited(view.now() - Time{});
+    AroundSwitchPolicy::OnCut(view, packet, port);
+  }
+
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
     if (packet.kind == PacketKind::kData) packet.AddWaited(view.now() - Time{});
     AroundSwitchPolicy::OnTransmit(view, packet, port);

@@ -292,6 +292,8 @@ TEST_F(NewPolicyTest, RefusesNamesThatAreNone) {
   }
   ExpectRefused(Run("ecmp"), "a load balancer is called \"ecmp\" already");
   ExpectRefused(Run(""), "name is required");
+  ExpectRefused(Run("main --out-of-tree where"), "a name of the program's; choose another");
+  EXPECT_FALSE(fs::exists(folder_ / "where"));
 }
 
 TEST_F(NewPolicyTest, SaysWhereItIsToBeRun) {

@@ -669,6 +669,22 @@ TEST_F(SweepCommandTest, ComparesSeedBySeed) {
   EXPECT_THAT(Run("heddle compare expected expected --metric avg_fct_us").out, HasSubstr("tie"));
 }
 
+// Without jobs, their metrics would be empty lines.
+TEST_F(SweepCommandTest, ComparesIterationsOfJobs) {
+  Expected();
+  EXPECT_THAT(Run("heddle compare expected ecmp letflow").out, Not(HasSubstr("run_mean_iter_us")));
+  folder_.Write("jobs.yaml",
+                "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
+                "transport: rocev2\nlb: ecmp\n"
+                "workload: [{kind: collective, op: all_reduce, size: 8KB, ranks: 4}]\n"
+                "sweep: {lb: [ecmp, rps], seeds: 2}\n");
+  ASSERT_EQ(Run("heddle sweep jobs.yaml -q -o jobs").exit_code, 0);
+  const CommandResult result = Run("heddle compare jobs ecmp rps");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("\navg_slowdown "), HasSubstr("\nrun_mean_iter_us "),
+                                HasSubstr("\nrun_busbw_gbs ")));
+}
+
 // Each side is compared with the reference as it would be alone.
 TEST_F(SweepCommandTest, ComparesSeveralWithTheFirst) {
   const std::string labels =

@@ -126,8 +126,10 @@ void ExpectSummaryFollowsFromFlows(const RunFiles& files, bool unfinished_count)
       EXPECT_EQ(summary.At(s, "max_slowdown"), "");
       continue;
     }
+    // An unfinished flow that counts has none.
+    const double counted = static_cast<double>(fct.size());
+    EXPECT_NEAR(summary.Real(s, "goodput_gbps"), goodput / counted, 1e-9);
     if (finished > 0) {
-      EXPECT_NEAR(summary.Real(s, "goodput_gbps"), goodput / static_cast<double>(finished), 1e-9);
       EXPECT_NEAR(summary.Real(s, "throughput_gbps"), bytes * 8 / (last_ns - first_ns), 1e-6);
     }
     for (auto& [name, values] :
@@ -378,16 +380,19 @@ TEST(SummaryJsonTest, TellsQueriesAndLoads) {
   const QueryResult& queries = run.result.queries.front();
   EXPECT_EQ(queries.workload, 1u);
   EXPECT_EQ(queries.incomplete, 0);
-  // A query is complete at its last answer in flows.csv. A query starts every 300 us.
+  // A query is complete at its last answer in flows.csv. A query starts every 300 us; the first one
+  // starts in the warm-up.
   const CsvTable flows(run.files.flows);
   std::vector<double> completion(5);
   for (size_t f = 0; f < flows.rows.size(); ++f) {
     const int64_t job = flows.Integer(f, "job");
     if (job == 0) continue;
+    EXPECT_EQ(flows.Integer(f, "measured"), job > 1 ? 1 : 0);
     double& last = completion[static_cast<size_t>(job - 1)];
     last = std::max(last,
                     static_cast<double>(flows.Integer(f, "rx_done_ps") - (job - 1) * 300'000'000));
   }
+  completion.erase(completion.begin());
   EXPECT_EQ(queries.completion_ps, completion);
 }
 
@@ -406,14 +411,21 @@ TEST(SummaryJsonTest, TellsTheMeanSlowdownOfAllFlowsHoweverTheyAreSplit) {
 }
 
 TEST(SummaryJsonTest, CountsQueriesThatNobodyAnsweredInTime) {
-  const Experiment experiment = ExperimentFrom(
-      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\nlb: ecmp\n"
-      "workload: [{kind: incast, fan_in: 3, bytes_each: 1MB, queries: 2, period: 10us}]\n"
-      "measure: {t_max: 100us, unfinished: inf}\n");
-  const FinishedRun run = RunExperiment(experiment);
-  ASSERT_EQ(run.result.queries.size(), 1u);
-  EXPECT_TRUE(run.result.queries.front().completion_ps.empty());
-  EXPECT_EQ(run.result.queries.front().incomplete, 2);
+  const std::vector<double> infinite(2, std::numeric_limits<double>::infinity());
+  for (const auto& [unfinished, times] :
+       {std::pair("inf", infinite), std::pair("drop", std::vector<double>())}) {
+    const Experiment experiment = ExperimentFrom(
+        "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\nlb: ecmp\n"
+        "workload: [{kind: incast, fan_in: 3, bytes_each: 1MB, queries: 2, period: 10us}]\n"
+        "measure: {t_max: 100us, unfinished: " +
+        std::string(unfinished) + "}\n");
+    const FinishedRun run = RunExperiment(experiment);
+    ASSERT_EQ(run.result.queries.size(), 1u);
+    EXPECT_EQ(run.result.queries.front().completion_ps, times);
+    EXPECT_EQ(run.result.queries.front().incomplete, 2);
+    EXPECT_THAT(SummaryJson(experiment, run.result, {}),
+                testing::ContainsRegex("\"complete\": 0,[ \n]*\"incomplete\": 2"));
+  }
 }
 
 // 20 senders of 10 packets each behind one switch.

@@ -174,14 +174,15 @@ TEST(WatchdogTest, AClassThatSendsIsNotStuck) {
   EXPECT_EQ(outcome.storms, 1);
 }
 
-// From 40 to 60 us the port ignores pauses; a later one holds packets, and may be a storm again.
+// From 40 to 60 us the port ignores pauses. Then it obeys again, also one that came meanwhile and
+// has not ended, and may see a storm again.
 TEST(WatchdogTest, PausesAreIgnoredUntilTheyAreRestored) {
   const Outcome ignored = RunStorm(
       WatchedPlan(false), {.packets = {12_us, 51_us, 61_us}, .pauses = {10_us, 50_us, 60_us}});
-  EXPECT_EQ(ignored.left, (std::vector<Duration>{40_us, 51_us, 61_us}));
-  const Outcome restored = RunStorm(
-      WatchedPlan(false),
-      {.packets = {12_us, 62_us, 72_us}, .pauses = {10_us, 60'001_ns, 70_us}, .resumes = {65_us}});
+  EXPECT_EQ(ignored.left, (std::vector<Duration>{40_us, 51_us, 90_us}));
+  const Outcome restored = RunStorm(WatchedPlan(false), {.packets = {12_us, 62_us, 72_us},
+                                                         .pauses = {10_us, 60'001_ns, 70_us},
+                                                         .resumes = {55_us, 65_us}});
   EXPECT_EQ(restored.left, (std::vector<Duration>{40_us, 65_us, 100_us}));
   EXPECT_EQ(restored.storms, 2);
 }
@@ -194,7 +195,8 @@ TEST(WatchdogTest, DropsTheClassUntilPausesAreRestored) {
   std::vector<Offer> offers = {
       {Time{} + 10_us, 0, PauseOf(kClass1, true)}, {Time{} + 12_us, 1, PacketOf(125, 1, 0)},
       {Time{} + 45_us, 1, PacketOf(125, 1, 0)},    {Time{} + 46_us, 1, PacketOf(125, 2, 0)},
-      {Time{} + 47_us, 2, PacketOf(125, 1, 3)},    {Time{} + 60'001_ns, 1, PacketOf(125, 1, 0)}};
+      {Time{} + 47_us, 2, PacketOf(125, 1, 3)},    {Time{} + 55_us, 0, PauseOf(kClass1, false)},
+      {Time{} + 60'001_ns, 1, PacketOf(125, 1, 0)}};
   bench.Run(offers, {}, Time{} + 100_us);
   EXPECT_EQ(bench.node().drops(DropReason::kWatchdog), 2);
   ASSERT_EQ(bench.received(0).size(), 2u);

@@ -130,6 +130,7 @@ class JobModel {
     std::map<uint32_t, std::vector<uint32_t>> told = {};   // and news.
     std::map<std::pair<uint32_t, uint32_t>, Connection> connections = {};
     std::map<uint32_t, Time> stream_free = {};
+    std::vector<std::pair<Time, Time>> computations = {};  // From when until when.
     Time egress_free = {};
     Time ingress_free = {};
     std::map<std::pair<uint32_t, uint64_t>, Deed> sends = {};
@@ -340,13 +341,27 @@ class JobModel {
 
   // --- Computations and news ---
 
+  // The length of the union of these intervals.
+  static Duration Covered(std::vector<std::pair<Time, Time>> intervals) {
+    std::ranges::sort(intervals);
+    Duration covered{0};
+    Time until{};
+    for (const auto& [begin, end] : intervals) {
+      covered += std::max(end, until) - std::max(begin, until);
+      until = std::max(until, end);
+    }
+    return covered;
+  }
+
   void Compute(Rank& rank, uint32_t stream, Duration time, uint64_t op) {
     Time begins = now_;
     if (stream != kNoStream) {
       begins = std::max(now_, rank.stream_free[stream]);
       rank.stream_free[stream] = begins + time;
-      if (stream == 0) rank.turns.back().computed += time;
     }
+    const Duration before = Covered(rank.computations);
+    rank.computations.emplace_back(begins, begins + time);
+    rank.turns.back().computed += Covered(rank.computations) - before;
     rank.others.push_back(
         {HostJobs::Deed::Kind::kCompute, rank.iteration, op, now_, begins, kNever, begins + time});
     At(begins + time, OrderOf(rank, kComputed, op), [this, &rank, op] {

@@ -503,8 +503,12 @@ TEST(QueuePlanTest, TheLongestQueueIsThatOfAPortOfTheHostsRate) {
   EXPECT_EQ(longest("{}"), Bytes{625 * 1'518});  // 25 frames for each Gbps.
   EXPECT_EQ(longest("{buffer: 50pkts}"), Bytes{50 * 1'048});
   EXPECT_EQ(longest("{buffer: unlimited}"), 0_B);
-  for (const std::string model : {"dt", "hpcc_mmu", "broadcom_mmu"}) {
-    EXPECT_EQ(longest("{buffer: 123KB, memory: {model: " + model + "}}"), 0_B) << model;
+  EXPECT_EQ(longest("{buffer: 123KB, memory: {model: hpcc_mmu}}"), 0_B);
+  // A queue of alpha times the free buffer: half of it with 1, a third with 0.5.
+  for (const std::string model : {"dt", "broadcom_mmu"}) {
+    const std::string memory = "{memory: {model: " + model + ", size: 9MB";
+    EXPECT_EQ(longest(memory + "}}"), 4'500'000_B) << model;
+    EXPECT_EQ(longest(memory + ", alpha: 0.5}}"), 3'000'000_B) << model;
   }
 }
 

@@ -43,6 +43,30 @@ TEST(DerangementTest, EveryHostReceivesOnceAndNoneFromItself) {
   }
 }
 
+// With large racks, no draw avoids all pairs within a rack. The pairs are random all the same: they
+// differ by seed, and a rack sends to many racks.
+TEST(DerangementTest, LargeRacksHaveRandomPairsToo) {
+  std::set<std::vector<HostId>> seen;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Stage stage = StageOf(16, 16);
+    stage.seed = seed;
+    const std::vector<HostId> destinations = Derangement(stage, true);
+    EXPECT_TRUE(seen.insert(destinations).second);
+    std::set<int> racks;
+    for (size_t h = 0; h < 16; ++h) racks.insert(stage.leaf_of_host[destinations[h]]);
+    EXPECT_GT(racks.size(), 5u);
+  }
+}
+
+TEST(PermutationTest, ShiftSendsFromRacksToRacks) {
+  const Stage stage = StageOf(4, 4);
+  const auto permutation =
+      WorkloadFrom("{kind: permutation, size: 30KB, cross_rack: true, pattern: shift}", stage);
+  for (const FlowRequest& flow : FlowsOf(*permutation.settings)) {
+    EXPECT_EQ(flow.dst, (flow.src + 8) % 16);
+  }
+}
+
 TEST(PermutationTest, EveryHostSendsOneFlow) {
   const Stage stage = StageOf(4, 4);
   const auto permutation = WorkloadFrom(

@@ -140,7 +140,8 @@ TEST(PoissonTest, FabricLoadIsThatOfTheUplinks) {
     }
     const double load = crossing * 8 / (senders_leaves * 200e9 * 20e-3);
     EXPECT_NEAR(load, 0.8, 0.8 * 4 / std::sqrt(static_cast<double>(flows.size())));
-    EXPECT_NEAR(poisson.settings->Expect().fabric_load, 0.8, 1e-9);
+    // The forecast is a share of all uplinks.
+    EXPECT_NEAR(poisson.settings->Expect().fabric_load, 0.8 * senders_leaves / 4, 1e-9);
   }
 }
 
@@ -312,12 +313,13 @@ TEST(PoissonTest, LoadOfListsIsThatOfTheirSendersLinks) {
   };
   const Forecast of_hosts = expect("load: 0.5, load_ref: host, ");
   EXPECT_NEAR(of_hosts.flows, 0.5 * 10 * 10e9 / 80e3, 1e-6);
-  EXPECT_NEAR(of_hosts.host_load, 0.5, 1e-12);
-  EXPECT_NEAR(of_hosts.fabric_load, 0.5 * 100 / 80, 1e-12);
+  // The forecast is a share of all links.
+  EXPECT_NEAR(of_hosts.host_load, 0.5 / 2, 1e-12);
+  EXPECT_NEAR(of_hosts.fabric_load, 0.5 * 100 / 80 / 2, 1e-12);
   EXPECT_EQ(of_hosts.crossing, 1);
   const Forecast of_fabric = expect("load: 0.5, load_ref: fabric, ");
   EXPECT_NEAR(of_fabric.flows, 0.5 * 80e9 / 80e3, 1e-6);
-  EXPECT_NEAR(of_fabric.fabric_load, 0.5, 1e-12);
+  EXPECT_NEAR(of_fabric.fabric_load, 0.5 / 2, 1e-12);
   for (size_t h = 0; h < 20; ++h) {
     EXPECT_NEAR(of_fabric.from_host_bps[h], h < 10 ? 4e9 : 0, 1) << h;
     EXPECT_NEAR(of_fabric.to_host_bps[h], h < 10 ? 0 : 4e9, 1) << h;
@@ -568,8 +570,8 @@ TEST(PoissonTest, WhatCrossesTheFabricIsWeightedByRates) {
   EXPECT_NEAR(forecast.flows, 0.5 * 40e9 / (8 * 1460), 1e-4);
   EXPECT_NEAR(forecast.packets, forecast.flows, 1e-6);
   EXPECT_NEAR(forecast.bytes, 0.5 * 40e9 / 8, 1);
-  EXPECT_NEAR(forecast.host_load, 0.5, 1e-12);
-  EXPECT_NEAR(forecast.host_load_with_headers, 0.5 * 1538 / 1460, 1e-12);
+  EXPECT_NEAR(forecast.host_load, 0.5 * 40 / 100, 1e-12);  // Of the links of all eight hosts.
+  EXPECT_NEAR(forecast.host_load_with_headers, 0.5 * 40 / 100 * 1538 / 1460, 1e-12);
   EXPECT_NEAR(forecast.fabric_load, 0.5 * 40e9 * 7 / 12 / 400e9, 1e-12);
   EXPECT_EQ(forecast.large_flow, 1'460);
   EXPECT_NEAR(forecast.from_host_bps[0], 5e9, 1);

@@ -38,7 +38,8 @@ class MptcpModel : public WithoutResequencing {
   }
   int64_t max_flow_size() const override { return LargestFlow(sizes()); }
   Classes classes() const override { return ClassesOf(tcp_); }
-  bool echoes_marks() const override { return ecn() != TcpSettings::Ecn::kOff; }
+  bool is_ecn_capable() const override { return ecn() != TcpSettings::Ecn::kOff; }
+  bool echoes_marks() const override { return is_ecn_capable(); }
   std::string RemedyForReordering() const override {
     if (tcp_.loss == TcpSettings::Loss::kRack) return "use a load balancer that keeps the order";
     return "raise transport.dupthresh, or set transport.loss: rack";

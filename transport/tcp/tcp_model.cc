@@ -31,7 +31,8 @@ class TcpModel : public WithResequencing {
   }
   int64_t max_flow_size() const override { return LargestFlow(sizes()); }
   Classes classes() const override { return ClassesOf(settings_); }
-  bool echoes_marks() const override { return ecn() != TcpSettings::Ecn::kOff; }
+  bool is_ecn_capable() const override { return ecn() != TcpSettings::Ecn::kOff; }
+  bool echoes_marks() const override { return is_ecn_capable(); }
   std::string congestion_control() const override {
     return chosen_.settings ? chosen_.kind : usual_.kind;
   }

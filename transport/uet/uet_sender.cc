@@ -331,8 +331,8 @@ void UetSender::QueueHoles(uint32_t expected) {
   }
 }
 
-// The answer to a probe overtakes nothing: what was sent before the probe and has not been
-// acknowledged is probably lost if the queues are short.
+// A probe overtakes no data: what was sent before it and has not been acknowledged is probably lost
+// if the queues are short.
 void UetSender::OnProbeAnswer(const Packet& answer) {
   const Duration delay = host_->now() - answer.sent - control_.base_rtt();
   if (delay >= shared_->rules.target || una_ == next_ || recovering_) return;
@@ -353,8 +353,12 @@ Packet& UetSender::NewControl(uint32_t number, bool asks) {
   return packet;
 }
 
+// It goes in the class of data, as in uet-htsim, and waits in its queues. While that class is
+// paused the next probe will do.
 void UetSender::SendProbe() {
-  NewControl(probes_++, false);
+  if (host_->IsDataPaused(tuple())) return;
+  Packet& probe = NewControl(probes_++, false);
+  probe.priority = static_cast<uint8_t>(shared_->settings.priority);
   host_->SendControl();
 }
 

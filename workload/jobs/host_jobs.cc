@@ -13,6 +13,7 @@
 #include "core/random.h"
 #include "core/ring.h"
 #include "fabric/letters.h"
+#include "workload/jobs/busy_time.h"
 #include "workload/jobs/graph_tables.h"
 #include "workload/jobs/transfer_time.h"
 
@@ -88,8 +89,8 @@ class HostJobs::Rank final : public RankActions {
       if (stream >= stream_free_.size()) stream_free_.resize(stream + 1);
       end = std::max(stream_free_[stream], host_.now()) + time;
       stream_free_[stream] = end;
-      if (stream == 0) iterations_.back().computed += time;
     }
+    iterations_.back().computed += busy_.Add(host_.now(), end - time, end);
     if (records_deeds_) {
       deeds_.push_back({Deed::Kind::kCompute,
                         {iteration_, op},
@@ -519,6 +520,7 @@ class HostJobs::Rank final : public RankActions {
   Connections connections_;
   Time end_ = kNever;  // Of the job.
   std::vector<Time> stream_free_;
+  BusyTime busy_;
   Time egress_free_;
   Time ingress_free_;
   Ring<Job::Place> delayed_;         // In the order of their timers.

@@ -25,7 +25,7 @@ class HostJobs final : public Application {
   struct Iteration {
     Time begin;
     Time end = kNever;
-    Duration computed{0};  // The time in which its first stream has computed.
+    Duration computed{0};  // The time in which any of its streams has computed.
   };
 
   // Where the ranks of a job wait for each other between iterations. Ranks on all threads arrive
