@@ -98,8 +98,8 @@ int NewPolicy(const NewPolicyArguments& arguments) {
         "this is not the root of Heddle's source tree; go there, or give --out-of-tree DIR");
   }
   if (!in_tree && (arguments.name == "main" || arguments.name == "my_heddle")) {
-    return BadInput(
-        fmt::format("\"{}\" is a name of the program's; choose another one", arguments.name));
+    return BadInput(fmt::format("\"{}\" is taken by the generated program; choose another name",
+                                arguments.name));
   }
   const std::vector<NewFile> files =
       in_tree ? FilesInTree(arguments.name) : FilesIn(arguments.out_of_tree, arguments.name);

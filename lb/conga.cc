@@ -259,8 +259,9 @@ class Conga final : public SwitchPolicy {
   // would move to a path that is no better.
   uint16_t PathFor(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     Flowlets::Slot& slot = flowlets_.Of(packet);
-    const uint16_t before = slot.port;
-    const bool lives = paths_.Lives(before, candidates);
+    const bool lives = paths_.Lives(slot.port, candidates);
+    // Flows to other leaves share the slot.
+    const uint16_t before = lives ? paths_.AsTo(view.LeafOf(packet.dst), slot.port) : slot.port;
     if (flowlets_.HasEnded(slot, view.now()) || !lives) {
       ++flowlet_count_;
       Sample(view.LeafOf(packet.dst), candidates);

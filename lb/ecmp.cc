@@ -11,6 +11,7 @@
 
 #include "fabric/ecmp_hash.h"
 #include "lb/parts/load_balancer.h"
+#include "lb/parts/ties.h"
 
 namespace heddle {
 namespace {
@@ -89,6 +90,7 @@ class Ecmp final : public SwitchPolicy {
     });
     const std::span<const PortIndex> ports = is_up ? std::span(uplinks_) : candidates.ports;
     for (size_t b = 0; b < table.homes.size(); ++b) table.homes[b] = ports[b % ports.size()];
+    table.ports.fill(kNoPort);
   }
 
   const Table& TableFor(const Candidates& candidates) {

@@ -122,7 +122,8 @@ Marking PortRule::MarkingAt(const Channel& channel, const UsualMarking& usual) c
             .at_dequeue = mark_at == MarkAt::kDequeue || mark_at == MarkAt::kDeparture,
             .counts_departing = mark_at == MarkAt::kDeparture};
   }
-  const int64_t unit = port.count_packets ? kMtu : 1;
+  const int64_t packet = usual.packet > 0 ? usual.packet : kMtu;
+  const int64_t unit = port.count_packets ? packet : 1;
   const auto [min, max] = UsualThresholds(channel.rate, usual);
   return {.above = (red.min ? red.min->count : min) / unit,
           .all = (red.max ? red.max->count : max) / unit,

@@ -27,6 +27,7 @@ struct Traffic {
   bool can_trim = false;   // Its receivers answer the headers of trimmed packets.
   uint8_t data = 0;        // The class of its data packets.
   Duration base_rtt{0};    // The longest idle round trip; needed if trimming follows from it.
+                           // (`marking` contains it already.)
   bool marks_at_last_hop = true;  // Ports to hosts mark as others do.
 };
 

@@ -17,9 +17,9 @@ bool Forbidden(const Stage& stage, bool cross_rack, size_t src, size_t dst) {
   return cross_rack ? stage.leaf_of_host[src] == stage.leaf_of_host[dst] : src == dst;
 }
 
-// A host always finds one to swap with if no leaf has more than half of all hosts: of the a hosts
-// of its leaf, the leaf itself receives from one at least, so others send to at most a - 1 of them,
-// and at least one of the others neither is on that leaf nor sends to it.
+// A host always finds one to swap with if no leaf has more than half of all hosts. Its leaf has a
+// hosts, and it sends to one of them itself, so at most a - 1 hosts of other leaves send there.
+// Other leaves have a hosts or more, so one of them sends elsewhere.
 void Repair(const Stage& stage, bool cross_rack, Rng& rng, std::vector<HostId>& destinations) {
   for (size_t h = 0; h < stage.hosts; ++h) {
     while (Forbidden(stage, cross_rack, h, destinations[h])) {

@@ -14,8 +14,8 @@ namespace heddle {
 
 // Returns the destination of each host in a random permutation in which nobody is its own. With
 // `cross_rack`, source and destination are on different leaves; CanCross() must hold. If chance
-// finds no such permutation in many draws, the last one is repaired: hosts whose destination does
-// not do swap it with that of a random host.
+// finds no such permutation in many draws, the last one is repaired: each host with a forbidden
+// destination swaps destinations with a random host for which both are allowed.
 std::vector<HostId> Derangement(const Stage& stage, bool cross_rack);
 
 // Every host sends to the one half of all hosts further on, in the order of leaves.

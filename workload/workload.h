@@ -103,7 +103,8 @@ struct Forecast {
   Time last;               // The latest time at which a flow may start.
   bool open_loop = false;  // A load over a time, not a set of flows.
   // Open loops: payload as a share of what all hosts' links, or all leaves' uplinks, can carry. So
-  // the loads of several workloads add up.
+  // the loads of several workloads add up. Incasts count on the uplinks if all senders are in other
+  // racks.
   double host_load = 0;
   double fabric_load = 0;
   double host_load_with_headers = 0;

@@ -35,7 +35,7 @@ class Watch final : public AroundSwitchPolicy {
   explicit Watch(SwitchPolicyPtr scheme) : AroundSwitchPolicy(std::move(scheme)) {}
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
-    if (packet.kind == PacketKind::kData && !packet.Has(Packet::kTrimmed)) {
+    if (IsWhole(packet)) {
       Passage& passage = passages_[{packet.flow, port}];
       const int64_t queue = view.Unsent(port).count;
       ++passage.packets;
@@ -46,13 +46,18 @@ class Watch final : public AroundSwitchPolicy {
   }
 
   void OnDropped(SwitchView& view, const Packet& packet, PortIndex port) override {
-    if (packet.kind == PacketKind::kData) ++passages_[{packet.flow, port}].dropped;
+    if (IsWhole(packet)) ++passages_[{packet.flow, port}].dropped;
     AroundSwitchPolicy::OnDropped(view, packet, port);
   }
 
   void OnCut(SwitchView& view, Packet& packet, PortIndex port) override {
     ++passages_[{packet.flow, port}].dropped;
     AroundSwitchPolicy::OnCut(view, packet, port);
+  }
+
+  // Not the header of a trimmed packet.
+  static bool IsWhole(const Packet& packet) {
+    return packet.kind == PacketKind::kData && !packet.Has(Packet::kTrimmed);
   }
 
   using Passages = absl::flat_hash_map<std::pair<FlowId, PortIndex>, Passage>;

@@ -36,7 +36,7 @@ class Stamp final : public AroundSwitchPolicy {
     AroundSwitchPolicy::OnEnqueue(view, packet, port);
   }
 
-  // Ends its wait as a whole packet; that as a header begins.
+  // Ends its wait as a whole packet. Its wait as a header begins next.
   void OnCut(SwitchView& view, Packet& packet, PortIndex port) override {
     packet.AddWaited(view.now() - Time{});
     AroundSwitchPolicy::OnCut(view, packet, port);

@@ -292,7 +292,7 @@ TEST_F(NewPolicyTest, RefusesNamesThatAreNone) {
   }
   ExpectRefused(Run("ecmp"), "a load balancer is called \"ecmp\" already");
   ExpectRefused(Run(""), "name is required");
-  ExpectRefused(Run("main --out-of-tree where"), "a name of the program's; choose another");
+  ExpectRefused(Run("main --out-of-tree where"), "is taken by the generated program");
   EXPECT_FALSE(fs::exists(folder_ / "where"));
 }
 

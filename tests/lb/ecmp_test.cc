@@ -189,6 +189,27 @@ TEST(EcmpTest, WhenResilientAFailureMovesOnlyFlowsOfTheFailedPortsAndEvenly) {
   }
 }
 
+// A set of candidates that is new after a failure further on: a switch begins with it, or has used
+// another set before. The flows of other ports are where they would be without the failure.
+TEST(EcmpTest, WhenResilientANewSetOfUplinksKeepsTheFlowsOfItsPorts) {
+  LbSwitch before("{kind: ecmp, resilient: true}", Uplinks(8));
+  const auto all = PortsOf(before, {before.uplinks().begin(), before.uplinks().end()});
+  for (const PortIndex failed : {PortIndex{0}, PortIndex{3}}) {
+    LbSwitch leaf("{kind: ecmp, resilient: true}", Uplinks(8));
+    std::vector<PortIndex> live(leaf.uplinks().begin(), leaf.uplinks().end());
+    std::erase(live, failed);
+    const auto ports = PortsOf(leaf, live);
+    std::vector<double> counts(8);
+    for (size_t i = 0; i < all.size(); ++i) {
+      ++counts[ports[i]];
+      if (all[i] == failed) continue;
+      ASSERT_EQ(ports[i], all[i]);
+    }
+    const double fair = 20'000.0 / static_cast<double>(live.size());
+    for (const PortIndex port : live) EXPECT_NEAR(counts[port], fair, 0.08 * fair);
+  }
+}
+
 TEST(EcmpTest, WhenResilientAPortThatComesBackGetsItsFlowsBack) {
   LbSwitch leaf("{kind: ecmp, resilient: true}", Uplinks(8));
   const std::vector<PortIndex> all(leaf.uplinks().begin(), leaf.uplinks().end());

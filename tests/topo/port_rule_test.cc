@@ -77,6 +77,9 @@ TEST(PortRuleTest, MarksByTheBandwidthDelayProduct) {
   const Marking slow = PortRuleFrom("{}").MarkingAt({25_Gbps, 1_us}, usual);
   EXPECT_EQ(slow.above, 37'350 / 4);
   EXPECT_EQ(slow.all, 145'250 / 4);
+  const Marking counted = PortRuleFrom("{buffer: 100pkts}").MarkingAt({100_Gbps, 1_us}, usual);
+  EXPECT_EQ(counted.above, 9);
+  EXPECT_EQ(counted.all, 35);
   const Marking set =
       PortRuleFrom("{red: {min: 5KB, probability: 0.5}}").MarkingAt({100_Gbps, 1_us}, usual);
   EXPECT_EQ(set.above, 5'000);

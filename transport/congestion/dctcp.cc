@@ -92,9 +92,8 @@ class Dctcp final : public WindowControl {
 
   void Reduce(CongestionWindow& window, Own& own, uint32_t nxt) const {
     const double reduced = window.cwnd * (1 - own.alpha / 2);  // Paper, eq. (2).
-    // After a timeout the window may be below min_cwnd.
-    window.cwnd = std::min(window.cwnd, std::max(reduced, settings_.min_cwnd * window.mss));
-    window.ssthresh = window.cwnd;
+    window.ssthresh = std::max(reduced, settings_.min_cwnd * window.mss);
+    window.cwnd = std::min(window.cwnd, window.ssthresh);  // After a timeout it may be less.
     own.reduced_until = own.held_until = nxt;
   }
 

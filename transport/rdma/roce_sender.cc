@@ -241,15 +241,17 @@ void RoceSender::OnNack(const Packet& nack) {
   nxt_ = una_;
   if (una_ == gone_back_to_) return;  // The same gap once more (nack: timer).
   gone_back_to_ = una_;
-  OnLossFound();
+  OnLossFound(una_);
 }
 
 // Begins a recovery if enough packets have come out of order.
 void RoceSender::RepairHoles() {
-  if (repair_.recovering() || !repair_.HasHole(una_)) return;
+  if (repair_.recovering()) return;
   if (repair_.arrived() < static_cast<uint32_t>(shared_->settings.nack_threshold)) return;
+  const std::optional<uint32_t> hole = repair_.FirstHole(una_);
+  if (!hole) return;
   repair_.BeginRecovery(una_, end_);
-  OnLossFound();
+  OnLossFound(*hole);
 }
 
 // Sends one packet again: the receiver has kept those that came after it. After a timeout it may be
@@ -260,12 +262,13 @@ void RoceSender::RepairExpected(const Packet& nack) {
   gone_back_to_ = una_;
   if (!is_known && repair_.WasSentAlone(una_)) return;
   repair_.SendAlone(una_, una_);
-  if (!is_known) OnLossFound();
+  if (!is_known) OnLossFound(una_);
 }
 
-void RoceSender::OnLossFound() {
+// `packet` counts as lost, the first one that does.
+void RoceSender::OnLossFound(uint32_t packet) {
   ++record_.fast_retransmits;
-  judge_.OnFastRetransmit(copies_[0], host_->now());
+  judge_.OnFastRetransmit(copies_[packet - una_], host_->now());
   shared_->control->OnLoss(rate_, host_->now());
   if (host_->Wants(HostPolicy::kLoss)) {
     host_->policy().OnLoss(host_->view(), flow_, LossSign::kDuplicateAcks);
@@ -310,7 +313,10 @@ void RoceSender::FollowRate() {
   const double limit = settings.window == RoceSettings::Window::kBdpVar
                            ? WindowAt(rate_.rate / rate_.line)
                            : whole_window_;
-  window_ = static_cast<uint32_t>(std::clamp(std::min(limit, rate_.window), 1.0, kNoLimit));
+  // The receiver would drop what lies beyond the packets that it places.
+  const double placed = IsDdp() ? shared_->ddp_window : kNoLimit;
+  window_ =
+      static_cast<uint32_t>(std::clamp(std::min({limit, rate_.window, placed}), 1.0, kNoLimit));
   if (settings.retime_on_rate_change && Rate() != paced_rate_ && next_avail_ > host_->now()) {
     Retime();
   }

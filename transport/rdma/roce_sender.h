@@ -120,7 +120,7 @@ class RoceSender {
   void OnNack(const Packet& nack);
   void RepairHoles();
   void RepairExpected(const Packet& nack);
-  void OnLossFound();
+  void OnLossFound(uint32_t packet);
   void OnTimeout();
   void TakeMap(const Packet& ack);
   bool ForgetOld();

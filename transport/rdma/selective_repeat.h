@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "core/ring.h"
 #include "transport/segment_set.h"
@@ -40,9 +41,12 @@ class SelectiveRepeat {
     if (una >= recovery_end_) recovering_ = false;
   }
 
-  // Returns true if a packet below the highest that has arrived is missing, and was not sent again
+  // The first packet below the highest that has arrived which is missing and was not sent again
   // alone.
-  bool HasHole(uint32_t una) const { return FirstOpen(una) < highest_; }
+  std::optional<uint32_t> FirstHole(uint32_t una) const {
+    const uint32_t packet = FirstOpen(una);
+    return packet < highest_ ? std::optional(packet) : std::nullopt;
+  }
 
   // Such packets count as lost.
   void BeginRecovery(uint32_t una, uint32_t end) { Begin(una, end, highest_); }
@@ -54,7 +58,10 @@ class SelectiveRepeat {
   }
 
   // The sender begins anew at `una`.
-  void OnGoBack(uint32_t una) { sent_alone_.Reset(una); }
+  void OnGoBack(uint32_t una) {
+    sent_alone_.Reset(una);
+    alone_.clear();
+  }
 
   bool HasArrived(uint32_t packet) const { return arrived_.Contains(packet); }
   bool recovering() const { return recovering_; }

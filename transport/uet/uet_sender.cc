@@ -354,7 +354,7 @@ Packet& UetSender::NewControl(uint32_t number, bool asks) {
 }
 
 // It goes in the class of data, as in uet-htsim, and waits in its queues. While that class is
-// paused the next probe will do.
+// paused none is sent; the timer sends one later.
 void UetSender::SendProbe() {
   if (host_->IsDataPaused(tuple())) return;
   Packet& probe = NewControl(probes_++, false);

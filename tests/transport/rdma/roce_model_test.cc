@@ -103,6 +103,8 @@ class SenderModel {
     repairs_ += number < end_ ? 1 : 0;
     end_ = std::max(end_, number + 1);
     if (number == next_) ++next_;
+    const bool asks = rules_.ack_interval > 1 && next_ - una_ >= Window() - Window() / 2;
+    EXPECT_EQ(packet.Has(Packet::kCwr), asks);
     sent_.push_back({number, now});
     latest_[number] = sent_.size();
     const int64_t wire = packet.bytes + 20;
@@ -165,9 +167,11 @@ class SenderModel {
       recovers_to_ = lost_below_ = end_;
       looked_at_ = una_;
       alone_.clear();
+      singles_.clear();
     } else {
       next_ = una_;
       alone_.clear();
+      singles_.clear();
     }
     RestartTimer(now);
   }
@@ -191,9 +195,13 @@ class SenderModel {
 
   int64_t PayloadOf(uint32_t packet) const { return std::min(kMss, size_ - packet * kMss); }
   bool HasArrived(uint32_t packet) const { return packet < una_ || arrived_[packet]; }
+  // Senders know how many packets the receiver can place.
+  uint32_t Window() const {
+    return rules_.is_ddp() ? std::min(rules_.window, rules_.placed) : rules_.window;
+  }
   bool HasWork() {
     if (rules_.is_selective() && FirstLost()) return true;
-    return next_ < packets_ && next_ - una_ < rules_.window;
+    return next_ < packets_ && next_ - una_ < Window();
   }
   Duration GapOf(int64_t wire, double rate) const {
     if (rate >= 100e9) return Duration{0};
@@ -348,7 +356,7 @@ class ReceiverModel {
       case Recovery::kDdp:
         ++unanswered_;
         if (is_known || data.Has(Packet::kCe) || expected_ == packets_ ||
-            unanswered_ >= rules_.ack_interval) {
+            unanswered_ >= rules_.ack_interval || data.Has(Packet::kCwr)) {
           answer_ = PacketKind::kAck;
         }
         return;

@@ -99,12 +99,12 @@ TEST(SelectiveRepeatTest, RepairsATrimmedPacketOnce) {
   EXPECT_EQ(repair.TakeLost(0), 2u);
   for (const uint32_t packet : {0u, 1u, 3u, 5u}) repair.OnArrived(packet);
   repair.AdvanceTo(2);
-  EXPECT_TRUE(repair.HasHole(2));
+  EXPECT_EQ(repair.FirstHole(2), 4u);
   repair.BeginRecovery(2, 6);
   EXPECT_EQ(repair.TakeLost(2), 4u);
   EXPECT_FALSE(repair.HasLost(2));
   repair.OnArrived(4);
-  EXPECT_FALSE(repair.HasHole(2));
+  EXPECT_EQ(repair.FirstHole(2), std::nullopt);
   repair.OnTimeout(2, 6);
   EXPECT_EQ(repair.TakeLost(2), 2u);
   EXPECT_FALSE(repair.HasLost(2));

@@ -429,8 +429,8 @@ class SenderModel {
     }
     if (echo && una_ > reduced_to_ && !recovering_) {
       if (rules_.dctcp) {
-        cwnd_ = std::min(cwnd_, std::max(cwnd_ * (1 - alpha_ / 2), 2 * mss_));
-        ssthresh_ = cwnd_;
+        ssthresh_ = std::max(cwnd_ * (1 - alpha_ / 2), 2 * mss_);
+        cwnd_ = std::min(cwnd_, ssthresh_);
       } else {
         Halve();
         cwnd_ = std::min(cwnd_, ssthresh_);
