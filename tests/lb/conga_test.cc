@@ -234,16 +234,15 @@ TEST(CongaTest, RefusesThreeTiersUnlessAskedForTheExtension) {
 // aggregation hashes, half of the traffic through it meets the slow link.
 TEST(CongaTest, WithNamedPathsFlowsAvoidASlowLinkToACore) {
   const auto mean_fct = [](const std::string& mode, int seed) {
-    const FinishedRun run = RunExperiment(
-        ExperimentFrom("seed: " + std::to_string(seed) +
-                       "\ntopology: {kind: fat_tree, k: 4, asymmetry: [{links: [agg0-core0], "
-                       "rate: 500Mbps}]}\nlb: {kind: conga, gap: 50us, mode: " +
-                       mode +
-                       "}\nworkload: [{kind: poisson, sizes: websearch, load: 0.2, flows: "
-                       "200}]\n"));
-    double sum = 0;
-    for (const FlowSample& sample : run.result.samples) sum += static_cast<double>(sample.fct_ps);
-    return sum / static_cast<double>(run.result.samples.size());
+    return MeanFct(
+        RunExperiment(
+            ExperimentFrom("seed: " + std::to_string(seed) +
+                           "\ntopology: {kind: fat_tree, k: 4, asymmetry: [{links: [agg0-core0], "
+                           "rate: 500Mbps}]}\nlb: {kind: conga, gap: 50us, mode: " +
+                           mode +
+                           "}\nworkload: [{kind: poisson, sizes: websearch, load: 0.2, flows: "
+                           "200}]\n"))
+            .result);
   };
   for (int seed = 1; seed <= 3; ++seed) EXPECT_LT(mean_fct("path", seed), mean_fct("pod", seed));
 }

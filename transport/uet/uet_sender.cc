@@ -341,24 +341,27 @@ void UetSender::OnProbeAnswer(const Packet& answer) {
   GetReady();
 }
 
-// Probes and requests to send take paths as data packets do. Requests ask for an ACK.
+// Probes and requests to send take paths as data packets do. Requests ask for an ACK, and go ahead
+// of data. Probes go in the class of data, as in uet-htsim, and wait in its queues.
 Packet& UetSender::NewControl(uint32_t number, bool asks) {
   Packet& packet = host_->ControlSlot(tuple());
   packet.kind = PacketKind::kSyn;
   FillData(packet, flow_, host_->now(), number, 0, 0, shared_->sizes.syn);
-  if (asks) packet.Set(Packet::kCwr);
+  if (asks) {
+    packet.Set(Packet::kCwr);
+  } else {
+    packet.priority = static_cast<uint8_t>(shared_->settings.priority);
+  }
   if (host_->Wants(HostPolicy::kSend)) {
     host_->policy().OnSend(host_->view(), FlowOn(LeavingLink()), packet);
   }
   return packet;
 }
 
-// It goes in the class of data, as in uet-htsim, and waits in its queues. While that class is
-// paused none is sent; the timer sends one later.
+// While the class of data is paused, none is sent; the timer sends one later.
 void UetSender::SendProbe() {
   if (host_->IsDataPaused(tuple())) return;
-  Packet& probe = NewControl(probes_++, false);
-  probe.priority = static_cast<uint8_t>(shared_->settings.priority);
+  NewControl(probes_++, false);
   host_->SendControl();
 }
 

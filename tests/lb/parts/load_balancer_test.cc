@@ -28,9 +28,9 @@ const std::string kLeafSpine =
     "{kind: leaf_spine, leaves: 3, spines: 3, hosts_per_leaf: 2, "
     "fabric_link: {rate: 10Gbps, delay: 1us}}";
 
-std::string Yaml(const std::string& topology) {
-  return "topology: " + topology +
-         "\ntransport: dctcp\nlb: picky\nworkload: [{kind: poisson, sizes: small, load: 0.5, "
+std::string Yaml(const std::string& topology, const std::string& transport = "dctcp") {
+  return "topology: " + topology + "\ntransport: " + transport +
+         "\nlb: picky\nworkload: [{kind: poisson, sizes: small, load: 0.5, "
          "flows: 60}]\n";
 }
 
@@ -79,6 +79,32 @@ TEST(LoadBalancerTest, IsToldOfTheFabric) {
   ErrorsOf(Yaml("{kind: fat_tree, k: 4, core_links_per_agg: 3}"));
   EXPECT_EQ(shape.leaf_uplinks, 2u);
   EXPECT_EQ(shape.above_uplinks, 3u);
+}
+
+// The delay of a queue follows from the thresholds that mark. Here: DCTCP's K, DCQCN's 1 and 4 KB
+// per Gbps, and a fifth and four fifths of Ultra Ethernet's bandwidth-delay product.
+TEST(LoadBalancerTest, IsToldWhenQueuesAreMarked) {
+  LoadBalancers().Add<Picky>({"picky", "Is for two tiers.", "This test"});
+  const FabricShape& shape = Picky::shape;
+  const auto load = [](const std::string& transport) {
+    EXPECT_EQ(ErrorsOf(Yaml(kLeafSpine, transport)), "");
+  };
+  load("dctcp");
+  EXPECT_EQ(shape.marking_delay, 78_us);
+  EXPECT_EQ(shape.all_marked_delay, 78_us);
+  EXPECT_TRUE(shape.is_ecn_capable);
+  load("rocev2");
+  EXPECT_EQ(shape.marking_delay, 8_us);
+  EXPECT_EQ(shape.all_marked_delay, 32_us);
+  load("{kind: rocev2, cc: swift}");
+  EXPECT_EQ(shape.marking_delay, 78_us);
+  load("uet");
+  EXPECT_GT(shape.marking_delay, shape.base_rtt / 5);
+  EXPECT_LT(shape.marking_delay, shape.base_rtt / 2);
+  EXPECT_LT(shape.all_marked_delay, shape.base_rtt * 6 / 5);
+  load("{kind: tcp, ecn: off}");
+  EXPECT_EQ(shape.marking_delay, 78_us);
+  EXPECT_FALSE(shape.is_ecn_capable);
 }
 
 TEST(LoadBalancerTest, EachSaysWhereItComesFrom) {

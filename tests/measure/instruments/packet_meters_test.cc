@@ -62,6 +62,34 @@ TEST(QueueingTest, TwoSendersWaitForEachOther) {
   }
 }
 
+// A port that trims cuts packets out of its queue, too: these wait as a whole, then as a header. Of
+// flow_links.csv each cut packet counts as dropped once.
+TEST(TrimmingTest, PacketsCutOutOfAQueueCountOnce) {
+  for (const std::string victim : {"arriving", "newest", "coin"}) {
+    SCOPED_TRACE(victim);
+    const Experiment experiment = ExperimentFrom(
+        "topology: {kind: leaf_spine, leaves: 4, spines: 4, hosts_per_leaf: 4, port: {trim: {when: "
+        "port, victim: " +
+        victim +
+        "}}}\ntransport: {kind: rocev2, recovery: irn}\nlb: rps\n"
+        "workload: [{kind: incast, fan_in: 12, bytes_each: 50KB}]\n"
+        "measure: {queueing: true, flow_links: true}\n");
+    const RunFiles files = RunExperiment(experiment).files;
+    const CsvTable queueing(files.queueing);
+    const CsvTable trimming(files.series.at("trimming.csv"));
+    const CsvTable links(files.series.at("flow_links.csv"));
+    int64_t trimmed = 0;
+    for (size_t row = 0; row < trimming.rows.size(); ++row) {
+      trimmed += trimming.Integer(row, "trimmed");
+    }
+    int64_t dropped = 0;
+    for (size_t row = 0; row < links.rows.size(); ++row) dropped += links.Integer(row, "dropped");
+    EXPECT_GT(trimmed, 100);
+    EXPECT_EQ(dropped, trimmed);
+    EXPECT_LT(queueing.Real(0, "max_ns"), 100'000);  // Queues of 30 KB at 10 Gbps, on four ports.
+  }
+}
+
 // Links of 100, 50 and 25 Gbps, p apart at the first: the k-th packet waits k p before the second,
 // from which packets come 2 p apart, and 2 k p before the third. The fourth is as fast as the
 // third.

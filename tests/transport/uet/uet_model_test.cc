@@ -210,6 +210,8 @@ class SenderModel {
   void OnControl(Time now, const Packet& packet) {
     EXPECT_EQ(packet.bytes, 64);
     busy_until_ = std::max(busy_until_, now) + SerializationDelay(64_B, kRate);
+    // Probes wait with the data, requests go ahead.
+    EXPECT_EQ(packet.priority, packet.Has(Packet::kCwr) ? 0 : 3);
     if (!packet.Has(Packet::kCwr)) {
       ExpectNothingDue();
       EXPECT_EQ(now, probe_at_);
