@@ -246,7 +246,6 @@ TEST(RescueTest, SendsTheHighestSegmentAgainWhenNothingElseIsLeft) {
 TEST(PrrTest, SendsOnePacketForEachTwoThatArrive) {
   Prr prr;
   prr.Enter(20);
-  uint32_t sent = 0;
   std::vector<uint32_t> counts;
   uint32_t pipe = 20;
   for (int ack = 0; ack < 10; ++ack) {
@@ -254,7 +253,6 @@ TEST(PrrTest, SendsOnePacketForEachTwoThatArrive) {
     counts.push_back(more);
     for (uint32_t i = 0; i < more; ++i) prr.OnSend();
     pipe += more;
-    sent += more;
   }
   EXPECT_EQ(counts, (std::vector<uint32_t>{1, 0, 1, 0, 1, 0, 1, 0, 1, 0}));
   // Below ssthresh, after heavy loss, it catches up by one beyond what arrives.
