@@ -16,6 +16,7 @@
 #include "core/tournament.h"
 #include "experiment/idle_settings.h"
 #include "experiment/scheme_checks.h"
+#include "experiment/traffic.h"
 #include "fabric/paths.h"
 #include "fabric/switch.h"
 #include "lb/parts/make_policies.h"
@@ -317,9 +318,7 @@ void CheckSubflows(Experiment& experiment, Diagnostics& diagnostics) {
 
 void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
   const PortRule& rule = experiment.settings.topology.settings->port;
-  const TransportModel& transport = *experiment.settings.transport.settings;
-  const Traffic traffic = TrafficOf(transport, experiment.background, experiment.base_rtt,
-                                    SlowestNic(experiment.graph));
+  const Traffic traffic = TrafficOf(experiment);
   QueuePlan(experiment.graph, rule, traffic, experiment.events).Check("topology.port", diagnostics);
   const PacketSizes sizes = experiment.settings.transport.settings->sizes();
   const int64_t largest = sizes.DataPacket(sizes.mss);

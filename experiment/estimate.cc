@@ -10,8 +10,7 @@
 #include "core/check.h"
 #include "experiment/run_costs.h"
 #include "experiment/simulation.h"
-#include "network/network.h"
-#include "topo/queue_plan.h"
+#include "experiment/traffic.h"
 
 namespace heddle {
 namespace {
@@ -32,11 +31,7 @@ CostedPorts PortsOf(const Experiment& experiment) {
   const PortRule& rule = experiment.settings.topology.settings->port;
   const bool is_shared = rule.pfc.on() || rule.memory.model != MemorySettings::Model::kPrivate;
   if (is_shared) return CostedPorts::kShared;
-  const TransportModel& transport = *experiment.settings.transport.settings;
-  const QueuePlan plan(experiment.graph, rule,
-                       TrafficOf(transport, experiment.background, experiment.base_rtt,
-                                 SlowestNic(experiment.graph)),
-                       experiment.events);
+  const QueuePlan plan(experiment.graph, rule, TrafficOf(experiment), experiment.events);
   // RoCE through FIFO ports is rare, and has no row.
   return plan.fifo_is_exact() && !IsRoce(experiment) ? CostedPorts::kFifo : CostedPorts::kQueues;
 }

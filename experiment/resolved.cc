@@ -8,12 +8,11 @@
 #include <tuple>
 #include <utility>
 
+#include "experiment/traffic.h"
 #include "fabric/input_share.h"
 #include "measure/tier_name.h"
 #include "network/bandwidth_delay.h"
-#include "network/network.h"
 #include "settings/writer.h"
-#include "topo/queue_plan.h"
 
 namespace heddle {
 namespace {
@@ -28,8 +27,8 @@ auto KeyOf(const ResolvedPorts& ports) {
   const Marking& marking = ports.marking;
   return std::tuple(ports.tier, ports.rate, ports.count_packets, ports.buffer, marking.above,
                     marking.all, marking.at_all, marking.at_dequeue, marking.counts_departing,
-                    ports.headroom, ports.xoff, ports.alpha_in, ports.trim.has_value(),
-                    ports.trim ? ports.trim->threshold : 0, ports.trim ? ports.trim->headers : 0);
+                    ports.headroom, ports.xoff, ports.alpha_in, ports.trim.threshold,
+                    ports.trim.headers);
 }
 
 void Add(ResolvedPorts port, std::vector<ResolvedPorts>& kinds) {
@@ -62,7 +61,7 @@ std::vector<ResolvedPorts> PortsOf(const Experiment& experiment, const QueuePlan
            .headroom = shares[i].headroom,
            .xoff = shares[i].xoff,
            .alpha_in = is_shared ? InputShare(memory, shares[i]) : 0,
-           .trim = plan.trims() ? std::optional(plan.TrimAt(port.out)) : std::nullopt},
+           .trim = plan.TrimAt(port.out)},
           kinds);
     }
   }
@@ -133,9 +132,9 @@ Value ValueOf(const ResolvedPorts& ports, const ResolvedValues& resolved) {
     map.Add("ecn_above", Size(marking.above, ports.count_packets));
   }
   map.Add("mark_at", MarkAt(marking));
-  if (ports.trim) {
-    map.Add("trim_threshold", Size(ports.trim->threshold, false));
-    map.Add("header_limit", Size(ports.trim->headers, false));
+  if (ports.trims()) {
+    map.Add("trim_threshold", Size(ports.trim.threshold, false));
+    map.Add("header_limit", Size(ports.trim.headers, false));
   }
   if (!resolved.has_pfc) return map.Take();
   map.Add("xoff", Size(ports.xoff, false));
@@ -177,10 +176,10 @@ std::string Text(const ResolvedPorts& ports, const ResolvedValues& resolved) {
     text += fmt::format("ECN marks above {} at {}", Size(marking.above, ports.count_packets),
                         MarkAt(marking));
   }
-  if (ports.trim && ports.trim->threshold != kUnlimited) {
-    text += fmt::format(", trims packets above {}", Size(ports.trim->threshold, false));
+  if (ports.trim.threshold != kUnlimited) {
+    text += fmt::format(", trims packets above {}", Size(ports.trim.threshold, false));
   }
-  if (ports.trim) text += fmt::format(", headers up to {}", Size(ports.trim->headers, false));
+  if (ports.trims()) text += fmt::format(", headers up to {}", Size(ports.trim.headers, false));
   if (!resolved.has_pfc) return text;
   std::string above = ports.xoff == kUnlimited ? "" : Size(ports.xoff, false);
   if (ports.alpha_in > 0) {
@@ -197,9 +196,7 @@ ResolvedValues ResolvedOf(const Experiment& experiment) {
   const ExperimentSettings& settings = experiment.settings;
   const TransportModel& transport = *settings.transport.settings;
   const PortRule& rule = settings.topology.settings->port;
-  const Traffic traffic = TrafficOf(transport, experiment.background, experiment.base_rtt,
-                                    SlowestNic(experiment.graph));
-  const QueuePlan plan(experiment.graph, rule, traffic, experiment.events);
+  const QueuePlan plan(experiment.graph, rule, TrafficOf(experiment), experiment.events);
   const Timeline& timeline = experiment.timeline;
   return {.base_rtt = experiment.base_rtt,
           .bdp = experiment.bdp,

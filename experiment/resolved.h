@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,11 +29,13 @@ struct ResolvedPorts {
   bool count_packets = false;  // `buffer` and the lengths of `marking` are packets, not bytes.
   int64_t buffer = kUnlimited;
   Marking marking;
-  int64_t headroom = 0;            // PFC: bytes for each lossless class of the input,
-  int64_t xoff = kUnlimited;       // the bytes above which it pauses its sender,
-  double alpha_in = 0;             // or the share of the free pool, if that is less; 0: none.
-  std::optional<TrimLimits> trim;  // If it trims packets; its `marking` is as above.
-  size_t ports = 0;                // How many they are.
+  int64_t headroom = 0;       // PFC: bytes for each lossless class of the input,
+  int64_t xoff = kUnlimited;  // the bytes above which it pauses its sender,
+  double alpha_in = 0;        // or the share of the free pool, if that is less; 0: none.
+  TrimLimits trim;            // Its `marking` is as above.
+  size_t ports = 0;           // How many they are.
+
+  bool trims() const { return trim.headers != kUnlimited; }
 };
 
 struct ResolvedValues {

@@ -257,10 +257,9 @@ constexpr Column<ClassSummary> kSummaryColumns[] = {
 }  // namespace
 
 double ShareOfHostLinks(const Experiment& experiment, const LinkLoad& load, int64_t bytes) {
-  double capacity = 0;
-  for (const BitRate rate : experiment.stage.host_rate) capacity += static_cast<double>(rate.bps);
   const double seconds = Seconds(load.until - load.from);
-  return seconds <= 0 ? 0 : static_cast<double>(bytes) * 8 / (capacity * seconds);
+  if (seconds <= 0) return 0;
+  return static_cast<double>(bytes) * 8 / (experiment.stage.AllHostsBps() * seconds);
 }
 
 std::vector<ClassSummary> Summarise(const Experiment& experiment, const SimulationResult& result) {

@@ -10,9 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "network/network.h"
+#include "experiment/traffic.h"
 #include "topo/path_classes.h"
-#include "topo/queue_plan.h"
 
 namespace heddle {
 namespace {
@@ -153,8 +152,7 @@ void CheckFlowletGap(const Experiment& experiment, const Routing& routing,
   if (std::ranges::any_of(experiment.events, changes_delays)) return;
   const TransportModel& transport = *settings.transport.settings;
   const std::optional<Duration> needed = LargestPathDifference(
-      routing, settings.topology.settings->port, transport,
-      UsualMarkingFor(transport, experiment.base_rtt, SlowestNic(experiment.graph)));
+      routing, settings.topology.settings->port, transport, TrafficOf(experiment).marking);
   if (!needed || *gap <= *needed * kGenerous) return;
   diagnostics.WarningAt(
       "lb.gap",

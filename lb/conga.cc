@@ -260,15 +260,16 @@ class Conga final : public SwitchPolicy {
   uint16_t PathFor(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     Flowlets::Slot& slot = flowlets_.Of(packet);
     const bool lives = paths_.Lives(slot.port, candidates);
-    // Flows to other leaves share the slot.
-    const uint16_t before = lives ? paths_.AsTo(view.LeafOf(packet.dst), slot.port) : slot.port;
     if (flowlets_.HasEnded(slot, view.now()) || !lives) {
       ++flowlet_count_;
-      Sample(view.LeafOf(packet.dst), candidates);
+      const uint16_t leaf = view.LeafOf(packet.dst);
+      // Flows to other leaves share the slot.
+      const uint16_t before = lives ? paths_.AsTo(leaf, slot.port) : slot.port;
+      Sample(leaf, candidates);
       if (lives && std::ranges::find(sampled_, before) == sampled_.end()) {
         sampled_.push_back(before);
       }
-      const std::vector<ToLeaf>& remote = to_leaf_[view.LeafOf(packet.dst)];
+      const std::vector<ToLeaf>& remote = to_leaf_[leaf];
       slot.port = LeastOf(sampled_, before, rng_, [&](uint16_t path) {
         return std::max(ReadingNow(view, paths_.UplinkOf(path)), Aged(remote[path], view.now()));
       });

@@ -93,7 +93,7 @@ class Rps final : public SwitchPolicy {
   struct Mark {
     bool has_lost_paths;
   };
-  // What routing knows of the paths to a group of hosts.
+  // Routing knows this of the paths to a group of hosts.
   struct Group {
     uint32_t version = 0;  // Version of the candidates.
     bool has_lost_paths = false;

@@ -174,9 +174,7 @@ void Incast::Prepare(const Stage& stage, std::string_view path, FilesRead& /*fil
                 fmt::format("{}.{}", path, bytes_each_ ? "bytes_each" : "bytes_total"),
                 diagnostics);
   if (!load_) return CheckPeriod(path, diagnostics);
-  double host_bps = 0;
-  for (const BitRate rate : stage.host_rate) host_bps += static_cast<double>(rate.bps);
-  mean_gap_ps_ = QueryBytes() * 8 / (*load_ * host_bps) * 1e12;
+  mean_gap_ps_ = QueryBytes() * 8 / (*load_ * stage.AllHostsBps()) * 1e12;
 }
 
 // Returns the bytes of all answers to a query.
@@ -238,8 +236,8 @@ Forecast Incast::Expect() const {
     if (receiver_) forecast.to_host_bps[static_cast<size_t>(*receiver_)] = bps;
     double wire = forecast.bytes + forecast.packets * static_cast<double>(stage_.packet_overhead);
     forecast.overload = overload_;
-    forecast.host_load = bps / stage_.AllHostsBps();
-    forecast.host_load_with_headers = forecast.host_load * wire / forecast.bytes;
+    forecast.host_load = *load_;
+    forecast.host_load_with_headers = *load_ * wire / forecast.bytes;
     const bool crosses = senders_ == Senders::kOtherRacks && stage_.AllUplinksBps() > 0;
     if (crosses) forecast.fabric_load = bps / stage_.AllUplinksBps();
   }

@@ -85,7 +85,7 @@ TEST(ResolvedTest, PausesAndCongestionControlAreResolved) {
                                      Pair("cc.cnp_interval", "50us")}));
 }
 
-// What uet-htsim derives for its fat-tree of 128 hosts.
+// uet-htsim derives these lengths for its fat-tree of 128 hosts.
 TEST(ResolvedTest, UltraEthernetMarksAndTrimsByTheBandwidthDelayProduct) {
   const auto lines = ResolvedLines(ResolvedOf(ExperimentFrom(
       "topology: {kind: fat_tree, k: 8, host_link: {rate: 100Gbps, delay: 1us}, "

@@ -62,8 +62,8 @@ TEST(PortRuleTest, CountsInTheUnitItIsGiven) {
   EXPECT_EQ(neither.wire_overhead, 20_B);
 }
 
-// What uet-htsim derives for 100 Gbps and a round trip of 14.02272 us with packets of 4150 bytes,
-// and a quarter of it for links of 25 Gbps.
+// uet-htsim derives these lengths for 100 Gbps and a round trip of 14.02272 us with packets of 4150
+// bytes, and a quarter of them for links of 25 Gbps.
 TEST(PortRuleTest, MarksByTheBandwidthDelayProduct) {
   const int64_t packets = BandwidthDelayPackets(14'022'720_ps, 100_Gbps, 4'150);
   EXPECT_EQ(packets, 43);
