@@ -329,6 +329,7 @@ void QueuePlan::Check(const std::string& path, Diagnostics& diagnostics) const {
     }
   }
   CheckMarking(path, diagnostics);
+  CheckMarksBeforeLoss(path, diagnostics);
   CheckHeadroom(path, diagnostics);
   CheckMemory(path, diagnostics);
 }
@@ -343,6 +344,37 @@ void QueuePlan::CheckMarking(const std::string& path, Diagnostics& diagnostics) 
     return diagnostics.ErrorAt(fmt::format("{}.red.{}", path, set),
                                fmt::format("at {}: max would be less than min; set {} as well",
                                            FormatQuantity(channel.rate), other));
+  }
+}
+
+// Congestion control should hear of a queue before its packets are dropped or their sender pauses.
+// CheckPorts() warns of step marking at ports that drop.
+void QueuePlan::CheckMarksBeforeLoss(const std::string& path, Diagnostics& diagnostics) const {
+  const bool pauses = (rule_.pfc.mask() >> traffic_.data & 1) != 0;
+  for (size_t s = 0; s < graph_.switches.size(); ++s) {
+    const VertexId vertex = graph_.VertexOfSwitch(s);
+    const std::vector<SharedMemory::Port> shares = SharesOf(vertex);
+    for (size_t port = 0; port < shares.size(); ++port) {
+      const Channel& out = adjacency_.Of(vertex)[port].out;
+      const PortSettings limits = rule_.SwitchPort(out, Bytes{traffic_.sizes.overhead});
+      const Marking marking = rule_.MarkingAt(out, traffic_.marking);
+      const bool is_red = marking.above != marking.all;
+      if (marking.above == kUnlimited || !(is_red || (pauses && rule_.ecn_above))) continue;
+      const int64_t unit = limits.count_packets ? traffic_.sizes.packet : 1;
+      const bool drops = !pauses && !trims() && rule_.memory.model == Model::kPrivate;
+      const int64_t limit = pauses  ? shares[port].xoff
+                            : drops ? std::min(limits.buffer, kUnlimited / unit) * unit
+                                    : kUnlimited;
+      if (marking.above * unit < limit) continue;
+      return diagnostics.WarningAt(
+          path + (is_red ? ".red.min" : ".ecn_above"),
+          fmt::format(
+              "at {}: packets are marked where the queue is longer than {}, but {} {}; set "
+              "less here",
+              FormatQuantity(out.rate), FormatQuantity(Bytes{marking.above * unit}),
+              pauses ? "a sender that alone fills the queue pauses at" : "the buffer is full at",
+              FormatQuantity(Bytes{limit})));
+    }
   }
 }
 

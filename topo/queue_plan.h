@@ -78,6 +78,7 @@ class QueuePlan {
 
  private:
   void CheckMarking(const std::string& path, Diagnostics& diagnostics) const;
+  void CheckMarksBeforeLoss(const std::string& path, Diagnostics& diagnostics) const;
   void CheckHeadroom(const std::string& path, Diagnostics& diagnostics) const;
   void CheckMemory(const std::string& path, Diagnostics& diagnostics) const;
   void CheckTrimming(const std::string& path, Diagnostics& diagnostics) const;

@@ -19,6 +19,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 const Traffic kOneClass{.classes = 0b10, .control = 1, .marking = {}, .sizes = {1'518, 20}};
 const Traffic kRdma{
@@ -381,6 +382,29 @@ TEST(QueuePlanTest, WarnsOfPacketsThatAreTrimmedBeforeAllAreMarked) {
   EXPECT_THAT(warnings("{marking: step, trim: {when: port, threshold: 20KB}}"), IsEmpty());
   EXPECT_THAT(warnings("{trim: {when: mark}}"), IsEmpty());
   EXPECT_THAT(warnings("{}"), IsEmpty());
+}
+
+// At 25 and 100 Gbps, RED marks from 25 and 100 KB on.
+TEST(QueuePlanTest, WarnsOfQueuesThatAreFullBeforePacketsAreMarked) {
+  Traffic rdma = kRdma;
+  rdma.data = 3;
+  const auto warnings = [&](const std::string& port) { return Plan(port, rdma).Warnings(); };
+  EXPECT_THAT(warnings("{buffer: 100KB}"),
+              ElementsAre(HasSubstr("port.red.min: at 100Gbps: packets are marked where the queue "
+                                    "is longer than 100KB, but the buffer is full at 100KB; ")));
+  for (const char* earlier :
+       {"{buffer: 101KB}", "{buffer: 100KB, red: {min: 99KB}}", "{buffer: unlimited}",
+        "{buffer: 67pkts}", "{buffer: 20KB, memory: {model: hpcc_mmu, size: 10MB}}",
+        "{marking: step, ecn_above: 50KB, pfc: {classes: [3], xoff: 51KB}}"}) {
+    EXPECT_THAT(warnings(earlier), IsEmpty()) << earlier;
+  }
+  EXPECT_THAT(warnings("{buffer: 66pkts}"), SizeIs(1));
+  EXPECT_THAT(warnings("{pfc: {classes: [3], xoff: 60KB}}"),
+              ElementsAre(HasSubstr("port.red.min: at 100Gbps: packets are marked where the queue "
+                                    "is longer than 100KB, but a sender that alone fills the queue "
+                                    "pauses at 60KB; ")));
+  EXPECT_THAT(warnings("{marking: step, ecn_above: 50KB, pfc: {classes: [3], xoff: 50KB}}"),
+              ElementsAre(HasSubstr("port.ecn_above: at 25Gbps")));
 }
 
 TEST(QueuePlanTest, HeadersOfTrimmedPacketsAreInTheClassOfAcks) {
