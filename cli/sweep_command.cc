@@ -11,7 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -32,6 +32,7 @@
 #include "experiment/version.h"
 #include "settings/digest.h"
 #include "settings/files.h"
+#include "settings/number_text.h"
 #include "settings/status.h"
 #include "settings/wording.h"
 #include "study/sweep/cost.h"
@@ -64,20 +65,39 @@ int JobsOf(const SweepArguments& arguments) {
   return arguments.jobs > 0 ? arguments.jobs : DefaultJobs(arguments.threads);
 }
 
+// Returns a number that Slurm gives to the tasks of a job array.
+absl::StatusOr<int64_t> SlurmNumber(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  if (value == nullptr) {
+    return absl::FailedPreconditionError(
+        fmt::format("{} is not set: this is not a task of a Slurm job array", name));
+  }
+  const auto number = NumberFrom<int64_t>(value);
+  if (!number || *number < 0) {
+    return absl::InvalidArgumentError(fmt::format("{}: {} is no number", name, value));
+  }
+  return *number;
+}
+
 // Returns the shard; "slurm" means this task's part of its job array.
 absl::StatusOr<std::string> ShardText(const std::string& shard) {
   if (shard != "slurm") return shard;
-  std::array<long, 3> numbers{};
-  size_t i = 0;
-  for (const char* name : {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX"}) {
-    const char* value = std::getenv(name);
-    if (value == nullptr) {
-      return absl::FailedPreconditionError(
-          fmt::format("{} is not set: this is not a task of a Slurm job array", name));
-    }
-    numbers[i++] = std::atol(value);
+  const auto id = SlurmNumber("SLURM_ARRAY_TASK_ID");
+  if (!id.ok()) return id.status();
+  const auto first = SlurmNumber("SLURM_ARRAY_TASK_MIN");
+  if (!first.ok()) return first.status();
+  const auto last = SlurmNumber("SLURM_ARRAY_TASK_MAX");
+  if (!last.ok()) return last.status();
+  // Slurm sets these two as well; a stand-in may not.
+  const int64_t step = std::max<int64_t>(SlurmNumber("SLURM_ARRAY_TASK_STEP").value_or(1), 1);
+  const int64_t parts = (*last - *first) / step + 1;
+  if (SlurmNumber("SLURM_ARRAY_TASK_COUNT").value_or(parts) != parts ||
+      (*id - *first) % step != 0) {
+    return absl::InvalidArgumentError(
+        "--shard slurm needs a job array of evenly spaced tasks, such as --array=1-8: each takes a "
+        "part by its place between the first and the last");
   }
-  return fmt::format("{}/{}", numbers[0] - numbers[1] + 1, numbers[2] - numbers[1] + 1);
+  return fmt::format("{}/{}", (*id - *first) / step + 1, parts);
 }
 
 absl::StatusOr<std::vector<size_t>> Select(const SweepArguments& arguments, size_t count) {
@@ -123,20 +143,30 @@ void LeaveOldPlan(const SweepFolder& folder, const Plan& old, const Plan& plan) 
              gone.size() == 1 ? "is" : "are", gone.size() == 1 ? "is" : "are");
 }
 
-// A part of a sweep does not replace the plan of the whole.
+// Returns an error if points that are run by their numbers are not in the plan of the folder:
+// `collect` would not see them. A task of a job array may have waited while the plan grew.
+absl::Status CheckAreIn(const Plan& there, const Plan& plan, const std::vector<size_t>& selected,
+                        const SweepFolder& folder) {
+  std::set<std::string> ids;
+  for (const PlannedPoint& point : there.points) ids.insert(point.id);
+  for (const size_t point : selected) {
+    if (ids.contains(plan.points[point].id)) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "{} has the plan of another sweep, without point {} ({}) of this one; to replace the plan, "
+        "run the whole sweep, its shards, or --slurm; or name another folder with --out",
+        folder.path().string(), point + 1, plan.points[point].label));
+  }
+  return absl::OkStatus();
+}
+
+// Points that are run by their numbers do not replace the plan of the whole. Shards do: together
+// they are the whole.
 absl::Status WritePlan(const ExperimentFile& file, const SweepFolder& folder, const Plan& plan,
-                       bool is_part) {
+                       const std::vector<size_t>& selected, bool by_number) {
   if (absl::Status status = folder.Make(); !status.ok()) return status;
   const absl::StatusOr<Plan> there = folder.ReadPlan();
   if (there.ok() && *there == plan) return absl::OkStatus();
-  if (there.ok() && is_part) {
-    fmt::print(
-        stderr,
-        "heddle: {} has the plan of another sweep, and status and collect use that plan; run "
-        "the whole sweep, or use --slurm, to replace the plan\n",
-        folder.path().string());
-    return absl::OkStatus();
-  }
+  if (there.ok() && by_number) return CheckAreIn(*there, plan, selected, folder);
   if (there.ok()) LeaveOldPlan(folder, *there, plan);
   return folder.WritePlan(file, plan);
 }
@@ -270,6 +300,7 @@ absl::StatusOr<std::string> TaskCommand(const ExperimentFile& file, const SweepF
                                     fmt::format("{}", arguments.threads)};
   if (arguments.retry_failed) words.emplace_back("--retry-failed");
   if (arguments.replace_stale) words.emplace_back("--replace-stale");
+  if (arguments.force) words.emplace_back("--force");
   for (const std::string& plugin : arguments.plugins->files()) {
     words.insert(words.end(), {"--plugin", fs::absolute(plugin).string()});
   }
@@ -492,7 +523,9 @@ int Sweep(const ExperimentFile& file, const SweepArguments& arguments) {
                 fmt::format("{} has the results of a single run; name another folder for the sweep",
                             folder.path().string()));
   }
-  const absl::Status written = WritePlan(file, folder, *plan, IsPart(arguments));
+  const absl::Status written =
+      WritePlan(file, folder, *plan, *selected, /*by_number=*/!arguments.only.empty());
+  if (absl::IsInvalidArgument(written)) return BadInput(written);
   if (!written.ok()) return Fail(kExitFailed, written);
   std::vector<size_t> to_run;
   std::ranges::copy_if(*selected, std::back_inserter(to_run),

@@ -3,7 +3,7 @@
 // writes to any of these while a window runs, so the nodes of one window need not know each other.
 //
 // The order in which a node handles the events of one instant:
-//   1. transmission completions (a packet counts as queued while its transmission ends later),
+//   1. transmission completions (a packet counts as queued until then),
 //   2. packet arrivals, by in-port; each wire keeps its own order,
 //   3. effects of pause frames (PFC) that take a while to act,
 //   4. timers, by their key,

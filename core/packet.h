@@ -35,9 +35,9 @@ enum class PacketKind : uint8_t {
 
 inline constexpr uint16_t kNoPath = 0xffff;
 
-// The least size of a packet in buffers, unless a framing of exact sizes says otherwise: the
-// headers of IP and TCP or UDP. The time to send it adds to a link's delay before anything can
-// arrive.
+// The least size of a packet in buffers, unless a framing of exact sizes says otherwise: IPv4's 20
+// bytes and TCP's 20. Packets of UDP, which may be shorter, count as many. The time to send it adds
+// to a link's delay before anything can arrive.
 inline constexpr uint16_t kMinPacketBytes = 40;
 
 // One SACK block of an ACK: segments [cumulative + start, cumulative + start + length).

@@ -27,9 +27,10 @@
 
 namespace heddle {
 
-// Nodes of one side. If they are tied by short links (a leaf and its hosts), the group runs finer
-// windows of its own inside a window, bounded by its shortest inner link, so that a few metres of
-// cable do not set the pace of the whole fabric.
+// Nodes that one thread runs together, all on one of the engine's two sides. If they are tied by
+// short links (a leaf and its hosts), the group runs finer windows of its own inside a window,
+// bounded by its shortest inner link, so that a few metres of cable do not set the pace of the
+// whole fabric. In these, the group may have two sides of its own (`second_side`).
 //
 // If one node of the group, the leaf, is an end of every link of the group's nodes, and some of
 // these links lead to other groups, that node is the hub. A node around the hub is apart in a

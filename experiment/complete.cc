@@ -177,22 +177,17 @@ void CheckReturnPaths(const Experiment& experiment, const Routing& routing,
                                   path));
 }
 
-// The longest idle round trip between hosts: a full packet there, an ACK back. With very many
-// leaves only every n-th leaf is looked at.
-Duration BaseRtt(const Routing& routing, const PacketSizes& sizes) {
-  IdealFct ideal(routing, sizes);
-  const std::vector<std::vector<HostKind>> kinds = HostKindsOf(routing);
-  constexpr size_t kMostLeaves = 64;
-  const size_t step = kinds.size() / kMostLeaves + 1;
-  Duration longest{0};
-  for (size_t from = 0; from < kinds.size(); from += step) {
-    for (size_t to = 0; to < kinds.size(); to += step) {
-      ForEachPairOfKinds(kinds[from], kinds[to], [&](HostId src, HostId dst) {
-        longest = std::max(longest, ideal.Of(src, dst, sizes.mss).tx);
-      });
-    }
-  }
-  return longest;
+// Returns true if all links between switches of the same tiers are alike, and all links of hosts.
+bool HasAlikeLinks(const Graph& graph) {
+  const auto tier_of = [&](VertexId vertex) {
+    return graph.IsHost(vertex) ? -1 : graph.switches[graph.SwitchAt(vertex)].tier;
+  };
+  std::map<std::pair<int, int>, std::pair<Channel, Channel>> known;
+  return std::ranges::all_of(graph.links, [&](const Graph::Link& link) {
+    const std::pair channels{link.a_to_b, link.b_to_a};
+    return known.try_emplace({tier_of(link.a), tier_of(link.b)}, channels).first->second ==
+           channels;
+  });
 }
 
 // Reports mistakes in the network that only routing shows.
@@ -547,12 +542,28 @@ void CountUplinks(int tier, size_t uplinks, FabricShape& shape) {
 
 }  // namespace
 
+Duration BaseRttOf(const Routing& routing, const PacketSizes& sizes, bool leaves_are_alike) {
+  IdealFct ideal(routing, sizes);
+  const std::vector<std::vector<HostKind>> kinds = HostKindsOf(routing);
+  constexpr size_t kMostLeaves = 64;
+  const size_t step = leaves_are_alike ? kinds.size() / kMostLeaves + 1 : 1;
+  Duration longest{0};
+  for (size_t from = 0; from < kinds.size(); from += step) {
+    for (size_t to = 0; to < kinds.size(); to += step) {
+      ForEachPairOfKinds(kinds[from], kinds[to], [&](HostId src, HostId dst) {
+        longest = std::max(longest, ideal.Of(src, dst, sizes.mss).tx);
+      });
+    }
+  }
+  return longest;
+}
+
 FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& rule,
-                    const TransportModel& transport) {
+                    const TransportModel& transport, Duration base_rtt) {
   FabricShape shape{.tiers = 1,
                     .leaves = routing.leaves(),
                     .leaf_uplinks = 0,
-                    .base_rtt = BaseRtt(routing, transport.sizes()),
+                    .base_rtt = base_rtt,
                     .host_rate = routing.HostUplink(0).rate,
                     .fabric_rate = {},
                     .marking_delay = {},
@@ -609,7 +620,9 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
   CheckTelemetry(*settings.transport.settings, routing, diagnostics);
   if (!diagnostics.IsSound("topology")) return;
   experiment.mean_links = routing.MeanLinks();
-  experiment.base_rtt = BaseRtt(routing, settings.transport.settings->sizes());
+  const bool leaves_are_alike =
+      settings.topology.kind != "custom" && HasAlikeLinks(experiment.graph);
+  experiment.base_rtt = BaseRttOf(routing, settings.transport.settings->sizes(), leaves_are_alike);
   if (diagnostics.IsSound("schedule")) {
     experiment.events = Resolve(settings.schedule, seed, "schedule", experiment.graph, diagnostics);
     experiment.faults =
@@ -621,9 +634,10 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
   experiment.stage.paths = nullptr;
   if (diagnostics.IsSound("lb")) {
     const PortRule& rule = settings.topology.settings->port;
-    PrepareBalancer(*settings.lb.settings, settings.lb.kind,
-                    ShapeOf(experiment.graph, routing, rule, *settings.transport.settings), "lb",
-                    diagnostics);
+    PrepareBalancer(
+        *settings.lb.settings, settings.lb.kind,
+        ShapeOf(experiment.graph, routing, rule, *settings.transport.settings, experiment.base_rtt),
+        "lb", diagnostics);
   }
   CheckReturnPaths(experiment, routing, diagnostics);
   const PacketSizes sizes = settings.transport.settings->sizes();
@@ -648,6 +662,7 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
   CheckPorts(experiment, diagnostics);
   CheckOrder(settings, diagnostics);
   CheckPathChoice(settings, diagnostics);
+  CheckNamedPaths(experiment, routing, diagnostics);
   CheckPresetSwitches(settings, diagnostics);
   CheckFlowletGap(experiment, routing, diagnostics);
   CheckTimes(experiment, routing, diagnostics);

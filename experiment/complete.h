@@ -20,8 +20,12 @@ class FilesRead;
 void Complete(Experiment& experiment, const std::string& folder, FilesRead& files,
               Diagnostics& diagnostics);
 
+// Returns the longest idle round trip between hosts: a full packet there, an ACK back. In large
+// networks whose leaves are alike, only every n-th leaf is looked at.
+Duration BaseRttOf(const Routing& routing, const PacketSizes& sizes, bool leaves_are_alike);
+
 // Returns the description of the fabric that load balancers are prepared with.
 FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& rule,
-                    const TransportModel& transport);
+                    const TransportModel& transport, Duration base_rtt);
 
 }  // namespace heddle

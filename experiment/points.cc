@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "settings/patch.h"
@@ -147,12 +146,13 @@ void Points::ReadSeeds(const Value& count, Diagnostics& diagnostics) {
                     "seeds, from the experiment's `seed` on",
                     Describe(count), kMaxSeeds));
   }
-  // The reader of settings reports a seed that is no number.
-  if (const Value* seed = document_.Find("seed")) (void)ParseQuantity(seed->text, first);
-  if (first > std::numeric_limits<int64_t>::max() - seeds) {
-    return diagnostics.Error(count.place, path,
-                             fmt::format("{} seeds from {} on go beyond the largest, {}", seeds,
-                                         first, std::numeric_limits<int64_t>::max()));
+  // The reader of settings never sees this seed.
+  const Value* seed = document_.Find("seed");
+  if (seed != nullptr) {
+    if (const ParseError mistake = ParseQuantity(seed->text, first)) {
+      return diagnostics.Error(seed->place, "seed", *mistake);
+    }
+    if (first < 0) return diagnostics.Error(seed->place, "seed", "must not be negative");
   }
   Axis axis{{"seed"}, {}, {count.place}};
   for (int64_t i = 0; i < seeds; ++i) {
@@ -204,6 +204,7 @@ void Points::Add(Axis axis, const Place& place, const std::string& path, Diagnos
     if (std::ranges::find(known, key) == known.end()) continue;
     return diagnostics.Error(place, path, fmt::format("{} is swept twice; remove one", key));
   }
+  if (!CheckOrder(axis, path, diagnostics)) return;
   if (combinations_ * axis.steps.size() > kMaxPoints) {
     return diagnostics.Error(place, path,
                              fmt::format("makes more than {} experiments", kMaxPoints));
@@ -211,6 +212,24 @@ void Points::Add(Axis axis, const Place& place, const std::string& path, Diagnos
   combinations_ *= axis.steps.size();
   for (const std::string& key : axis.keys) unread_.erase(key);
   axes_.push_back(std::move(axis));
+}
+
+// Returns false, with an error, if a key replaces a part of the document that a key before it sets.
+bool Points::CheckOrder(const Axis& axis, const std::string& path, Diagnostics& diagnostics) const {
+  std::vector<std::string> before = Axes();
+  for (size_t i = 0; i < axis.keys.size(); ++i) {
+    const std::string& key = axis.keys[i];
+    for (const std::string& lost : before) {
+      if (!IsWithin(lost, key)) continue;
+      diagnostics.Error(
+          axis.places[i], path,
+          fmt::format("{0} has no effect, as {1} behind it replaces all of {1}; put {0} behind {1}",
+                      lost, key));
+      return false;
+    }
+    before.push_back(key);
+  }
+  return true;
 }
 
 void Points::Exclude(const Value& rules, const std::set<std::string>& fixed,
@@ -261,13 +280,30 @@ bool Points::CheckRule(const Value& rule, const std::string& path,
           fmt::format("\"{}\" is not swept{}", entry.key, Suggestion(entry.key, axes)));
       return false;
     }
-    if (Offers(entry.key, entry.value, labels)) continue;
-    diagnostics.Error(entry.value.place, path + "." + entry.key,
-                      fmt::format("the sweep has no \"{}\"{}", ChoiceLabel(entry.value),
-                                  Suggestion(ChoiceLabel(entry.value), labels)));
+    const Value* unknown = FirstNotOffered(entry.key, entry.value, labels);
+    if (unknown == nullptr) continue;
+    diagnostics.Error(unknown->place, path + "." + entry.key,
+                      fmt::format("the sweep has no \"{}\"{}", ChoiceLabel(*unknown),
+                                  Suggestion(ChoiceLabel(*unknown), labels)));
     return false;
   }
   return diagnostics.ok();
+}
+
+// Returns the pattern, or the part of a list of patterns, that fits no value of the axis. Nothing
+// if all do, or if the list is a value itself. `labels` is as for Offers().
+const Value* Points::FirstNotOffered(const std::string& key, const Value& pattern,
+                                     std::vector<std::string>& labels) const {
+  if (!Offers(key, pattern, labels)) return &pattern;
+  if (pattern.kind != Value::Kind::kList) return nullptr;
+  std::vector<std::string> all;
+  (void)Offers(key, Value(), all);
+  if (std::ranges::find(all, ChoiceLabel(pattern)) != all.end()) return nullptr;
+  for (const Value& item : pattern.items) {
+    labels.clear();
+    if (!Offers(key, item, labels)) return &item;
+  }
+  return nullptr;
 }
 
 bool Points::Offers(const std::string& key, const Value& pattern,

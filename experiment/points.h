@@ -78,6 +78,7 @@ class Points {
   Axis AxisFrom(const Value& map, const std::string& path, Diagnostics& diagnostics) const;
   static void CheckDistinct(const Axis& axis, const std::string& path, Diagnostics& diagnostics);
   void Add(Axis axis, const Place& place, const std::string& path, Diagnostics& diagnostics);
+  bool CheckOrder(const Axis& axis, const std::string& path, Diagnostics& diagnostics) const;
   void Exclude(const Value& rules, const std::set<std::string>& fixed, Diagnostics& diagnostics);
   void ReadLabels(const Value& labels, const std::set<std::string>& fixed,
                   Diagnostics& diagnostics);
@@ -86,6 +87,8 @@ class Points {
   bool Fits(const Value& rule, size_t combination) const;
   void NoteRule(const Value& rule);
   bool Offers(const std::string& key, const Value& pattern, std::vector<std::string>& labels) const;
+  const Value* FirstNotOffered(const std::string& key, const Value& pattern,
+                               std::vector<std::string>& labels) const;
   const Value* ChoiceAt(const std::string& key, size_t combination) const;
   template <class Visit>
   void ForEachChoice(size_t combination, const Visit& visit) const;

@@ -60,7 +60,7 @@ ClassSummary SummariseClass(const Experiment& experiment, const SimulationResult
       slowdown.push_back(std::numeric_limits<double>::infinity());
       continue;
     }
-    fct.push_back(static_cast<double>(sample.fct_ps) * 1e-6);
+    fct.push_back(static_cast<double>(sample.fct_ps) / 1e6);
     slowdown.push_back(sample.slowdown);
     goodput += static_cast<double>(sample.size) * 8000 / static_cast<double>(sample.fct_ps);
     bytes += sample.size;
@@ -194,7 +194,7 @@ std::string QueriesJson(const Experiment& experiment, const SimulationResult& re
     static constexpr std::array<const char*, 6> kNames = {"avg", "p50",  "p95",
                                                           "p99", "p999", "max"};
     for (size_t i = 0; i < kNames.size(); ++i) {
-      object.Real(fmt::format("{}_qct_us", kNames[i]), numbers[i] * 1e-6);
+      object.Real(fmt::format("{}_qct_us", kNames[i]), numbers[i] / 1e6);
     }
     list.push_back(object.Done());
   }
@@ -288,7 +288,7 @@ std::string SummaryJson(const Experiment& experiment, const SimulationResult& re
   JsonFields json;
   json.Text("name", experiment.settings.name);
   json.Text("label", experiment.label);
-  json.Text("experiment_hash", fmt::format("{:016x}", Digest(experiment.Resolved())));
+  json.Text("experiment_hash", experiment.Id());
   json.Integer("seed", experiment.settings.seed);
   json.Text("version", Version());
   json.Text("commit", Commit());

@@ -89,7 +89,7 @@ void CheckOrder(const ExperimentSettings& settings, Diagnostics& diagnostics) {
   if (!settings.lb.settings->reorders() || !transport.needs_order()) return;
   diagnostics.WarningAt(
       "lb", fmt::format("{} reorders packets of a flow, and go-back-N resends up to a window for "
-                        "each packet that overtakes another; {}",
+                        "each packet that is overtaken; {}",
                         settings.lb.kind, transport.RemedyForReordering()));
 }
 
@@ -115,6 +115,29 @@ void CheckPathChoice(const ExperimentSettings& settings, Diagnostics& diagnostic
       "lb", fmt::format("{} may send packets of one source port over several paths, while {} takes "
                         "each source port for one path; set lb: ecmp",
                         lb, settings.transport.kind));
+}
+
+void CheckNamedPaths(const Experiment& experiment, const Routing& routing,
+                     Diagnostics& diagnostics) {
+  const ExperimentSettings& settings = experiment.settings;
+  if (settings.topology.kind != "custom") return;
+  if (!settings.lb.settings->ForHost(HostId{0}, /*seed=*/1)) return;
+  for (size_t s = 0; s < routing.switches(); ++s) {
+    const RoutingTable& table = routing.TableOf(static_cast<SwitchId>(s));
+    const auto is_uplink = [&](PortIndex port) {
+      return std::ranges::binary_search(table.uplinks, port);
+    };
+    for (const RoutingTable::Set& set : table.sets) {
+      const auto uplinks = std::ranges::count_if(table.PortsOf(set), is_uplink);
+      if (uplinks == 0 || uplinks == static_cast<int64_t>(set.count)) continue;
+      return diagnostics.WarningAt(
+          "topology",
+          fmt::format("{0} has equally short paths over uplinks and over other links, which {1} "
+                      "takes for one path: it names paths by uplinks; set the tier of the next "
+                      "switches, so that all of these links lead up or none",
+                      experiment.graph.switches[s].name, settings.lb.kind));
+    }
+  }
 }
 
 void CheckPresetSwitches(const ExperimentSettings& settings, Diagnostics& diagnostics) {

@@ -29,6 +29,11 @@ void CheckOrder(const ExperimentSettings& settings, Diagnostics& diagnostics);
 // do not hash its packets.
 void CheckPathChoice(const ExperimentSettings& settings, Diagnostics& diagnostics);
 
+// Warns of a scheme at hosts where some next hops towards a leaf are uplinks and others are not: a
+// path has one name, and hosts know some of these paths by the same name.
+void CheckNamedPaths(const Experiment& experiment, const Routing& routing,
+                     Diagnostics& diagnostics);
+
 // Warns of switches that are not those that the transport's preset was made for.
 void CheckPresetSwitches(const ExperimentSettings& settings, Diagnostics& diagnostics);
 

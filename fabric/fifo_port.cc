@@ -147,8 +147,10 @@ void FifoPort::GoDown(Time now, const std::function<void(const Packet&)>& lost) 
   FindHarmless();
 }
 
-void FifoPort::GoUp() {
+// A packet that was lost while the link was down does not occupy it any more.
+void FifoPort::GoUp(Time now) {
   down_ = false;
+  busy_until_ = std::min(busy_until_, now);
   buffer_ = settings_buffer_;
   FindHarmless();
 }
@@ -225,7 +227,7 @@ FifoPort::Counters FifoPort::SentBy(Time now) {
     sent.wire_bytes -= WireBytesOf(waiting);
     sent.payload_bytes -= PayloadOf(waiting);
   }
-  sent.busy_ps -= QueueingDelay(now).ps;
+  if (!down_) sent.busy_ps -= QueueingDelay(now).ps;  // Lost packets have never counted.
   return sent;
 }
 

@@ -186,7 +186,7 @@ class alignas(64) FifoPort {
   // Takes the link down. All packets that have not arrived are lost, and so are those sent until
   // the link comes up again.
   void GoDown(Time now, const std::function<void(const Packet&)>& lost);
-  void GoUp();
+  void GoUp(Time now);
 
   // SentBy() counts the packets that had left by `now`, QueueAt() those that had not, in bytes and
   // packets. `now` is a window boundary, and all packets so far were sent before it.

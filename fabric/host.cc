@@ -45,7 +45,18 @@ void Host::TakeDown(PortIndex link, Time now) {
   Nic& nic = nics_[link];
   nic.port.GoDown(now, [&](const Packet& packet) { ReportDrop(packet, now); });
   now_ = now;
-  nic.down_at = now;
+  Wake(now);
+}
+
+void Host::BringUp(PortIndex link, Time now) {
+  nics_[link].port.GoUp(now);
+  Wake(now);
+}
+
+void Host::VoidPauses(PortIndex link, Time now) {
+  Nic& nic = nics_[link];
+  now_ = now;
+  nic.void_before = now;
   Pause(nic, ~0u, false);
   Wake(now);
 }
@@ -229,7 +240,7 @@ void Host::SetPauseEnd(Nic& nic, unsigned classes) {
 void Host::OnPauseTimer(uint64_t key) {
   Nic& nic = nics_[key >> kLinkShift];
   if ((key & kPauseEnds) == 0) {
-    if (now_ - pause_response_ < nic.down_at) return;  // Whoever sent it has forgotten it.
+    if (now_ - pause_response_ < nic.void_before) return;  // Whoever sent it has forgotten it.
     return Pause(nic, static_cast<unsigned>(key >> 1) & 0xff, (key & 1) != 0);
   }
   unsigned ended = 0;

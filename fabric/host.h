@@ -94,9 +94,13 @@ class Host final : public Node {
 
   // A link gets another rate and delay.
   void SetChannel(PortIndex link, Time now, BitRate rate, Duration delay);
-  // A link goes down, and the packets that have not arrived are lost. Called when all mail has been
-  // read.
+  // A link goes down in the direction from here, and the packets that have not arrived are lost.
+  // Called when all mail has been read.
   void TakeDown(PortIndex link, Time now);
+  // It comes up again in the direction from here.
+  void BringUp(PortIndex link, Time now);
+  // It goes down in the other direction: the switch's pauses end, because no frame would end them.
+  void VoidPauses(PortIndex link, Time now);
 
   // For a host with several links: the links that begin a shortest path to each host.
   struct FirstHops {
@@ -325,7 +329,7 @@ class Host final : public Node {
     Time service_from = kNever;  // The earliest `since` of the lanes.
     std::array<NicLane, kLanes> lanes;
     Lane served = Lane::kTransport;  // The lane that last had its turn.
-    Time down_at{-kNever.ps};        // When the link last failed.
+    Time void_before{-kNever.ps};    // Pause frames that arrived before this are void.
     PauseMeter pauses;
   };
 
@@ -355,7 +359,10 @@ class Host final : public Node {
   // while it was being built. Returns when the packet has left.
   Time SendSlot() {
     FifoPort& port = std::exchange(building_, nullptr)->port;
-    if (!port.SendSlot(now_, *window_)) [[unlikely]]
+    // A packet that follows another without a gap belongs to the same busy period: see
+    // FifoPort::TransmissionTime().
+    const Time since = port.busy_until() == now_ ? now_ - 1_ps : now_;
+    if (!port.SendSlot(since, *window_)) [[unlikely]]
       ReportDrop(port.Slot(now_), now_);
     const Time left = port.busy_until();
     if (!deferred_.empty()) [[unlikely]]

@@ -45,7 +45,7 @@ struct HostFlow {
   HostId dst = 0;
   uint32_t tuple_hash = 0;
   uint16_t lane = 0xffff;  // FlowSpec::lane
-  int64_t size = 0;
+  int64_t size = 0;        // Payload, in bytes.
   int64_t bytes_sent = 0;  // Payload, retransmissions included.
   Duration srtt{0};        // 0: not measured yet. RoCE measures it only at hosts with a policy.
   // During OnLoss(kTimeout): the entropy of the packet that timed out, if the transport knows it.
@@ -101,9 +101,9 @@ class HostView {
 
 // The news in an ACK for the sender.
 struct AckNews {
-  int64_t newly_acked;  // Bytes newly acknowledged cumulatively.
-  int64_t newly_sacked;
-  Duration rtt;  // 0: no sample.
+  int64_t newly_acked;   // Bytes of payload newly acknowledged, cumulatively,
+  int64_t newly_sacked;  // and selectively.
+  Duration rtt;          // 0: no sample.
   bool ecn_echo;
 };
 

@@ -151,7 +151,8 @@ class alignas(64) QueuedPort {
   };
   Taken TakeNewest(size_t cls, uint16_t path_part);
 
-  // Empties all queues because the link is down. Calls lost(packet, input) for every packet.
+  // Empties all queues because the link is down; classes stay paused. Calls lost(packet, input) for
+  // every packet.
   template <class Lost>
   void Clear(const Lost& lost);
   // The same for one class.
@@ -327,7 +328,7 @@ void QueuedPort::Clear(const Lost& lost) {
     queue.telemetry.clear();
     queue.size = queue.deficit = 0;
   }
-  backlogged_ = paused_ = 0;
+  backlogged_ = 0;
   size_ = waiting_ = waiting_wire_bytes_ = 0;
   in_service_ = {};
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "core/check.h"
 #include "fabric/pause_time.h"
@@ -50,7 +51,7 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
       pausing_(ports.size(), 0),
       asked_(ports.size(), 0),
       expiries_(expires_ ? ports.size() * kClasses : 0),
-      down_at_(ports.size()),
+      void_before_(ports.size()),
       meters_(ports.size()) {
   std::vector<SharedMemory::Port> shares;
   for (size_t p = 0; p < ports.size(); ++p) {
@@ -188,10 +189,10 @@ void QueuedPorts::TryResume(PortIndex in, size_t cls, Time now, const Window& wi
 // Sends a pause frame to the other end of the link at `in`. The frame waits only for the packet in
 // transmission (IEEE 802.1Qbb), so it goes to the transmitter at once.
 void QueuedPorts::Tell(PortIndex in, size_t cls, bool stop, Time now, const Window& window) {
+  FifoPort& out = ports_[in].out();
+  if (out.is_down()) return;  // It is told when it can be, by the next packet that arrives.
   const unsigned bit = 1u << cls;
   pausing_[in] = static_cast<uint8_t>(stop ? pausing_[in] | bit : pausing_[in] & ~bit);
-  FifoPort& out = ports_[in].out();
-  if (out.is_down()) return;
   Packet& frame = out.Slot(now);
   frame.Clear();
   frame.kind = PacketKind::kPause;
@@ -256,7 +257,7 @@ void QueuedPorts::HandleEffect(const Window& window) {
   if ((effect.key & kAskAgain) != 0) return AskAgain(port, effect.key & 0xff, effect.at, window);
   if ((effect.key & kExpiry) != 0) return EndPauses(port, effect.key & 0xff, effect.at, window);
   if ((effect.key & kLookAgain) == 0) {
-    if (effect.at - queueing_.pause.response < down_at_[port]) return;
+    if (effect.at - queueing_.pause.response < void_before_[port]) return;
     return Apply(port, static_cast<uint8_t>(effect.key), (effect.key & kStop) != 0, effect.at,
                  window);
   }
@@ -352,14 +353,31 @@ void QueuedPorts::TakeDown(PortIndex port, Time now,
     if (memory_ && eager_) memory_->Release(in, port, packet.priority, packet.bytes);
     lost(packet);
   });
-  pausing_[port] = asked_[port] = 0;
+  pausing_[port] = 0;
   if (trimming_) trimming_->totals(port).was_down = true;
-  down_at_[port] = now;
   NoteBacklog(port, now);
   if (memory_) effects_.Set(now, kLookAgain);
 }
 
-void QueuedPorts::OnNewChannel(PortIndex port) {
+void QueuedPorts::VoidPauses(PortIndex port, Time now) {
+  void_before_[port] = now;
+  ports_[port].SetPaused(std::exchange(asked_[port], uint8_t{0}), false, now);
+  NoteBacklog(port, now);
+  FindNextService(port);
+}
+
+// A pause that the far end obeys from now on lasts for a time that follows from the new rate.
+void QueuedPorts::OnNewChannel(PortIndex port, Time now) {
+  for (unsigned left = expires_ ? pausing_[port] : 0; left != 0; left &= left - 1) {
+    const size_t cls = static_cast<size_t>(std::countr_zero(left));
+    if (queueing_.pause.refresh != PauseSettings::Refresh::kTimer) break;
+    expiries_[port * kClasses + cls].again = now;
+    effects_.Set(now, kAskAgain | uint64_t{port} << kPortShift | cls);
+  }
+  FindNextService(port);
+}
+
+void QueuedPorts::FindNextService(PortIndex port) {
   const Time next = ports_[port].NextService();
   if (!eager_) {
     next_late_ = std::min(next_late_, next);

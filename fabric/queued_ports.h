@@ -232,12 +232,15 @@ class QueuedPorts {
 
   // --- Between windows ---
 
-  // The link of `port` goes down: its waiting packets are lost, and its pauses end. `now` is the
-  // start of the next window.
+  // The link of `port` goes down in the direction from here: waiting packets are lost, and the far
+  // end hears of no pause any more. `now` is the start of the next window.
   void TakeDown(PortIndex port, Time now, const std::function<void(const Packet&)>& lost);
+  // It goes down in the other direction: the pauses that the far end has asked for end, because no
+  // frame would end them.
+  void VoidPauses(PortIndex port, Time now);
 
   // The link of `port` has another rate or delay.
-  void OnNewChannel(PortIndex port);
+  void OnNewChannel(PortIndex port, Time now);
 
   PauseTotals PausesOf(PortIndex port, Time now) { return meters_[port].Until(now); }
   // The shared buffer, null if there is none. While the ports are late, it counts only the packets
@@ -276,6 +279,8 @@ class QueuedPorts {
   bool IsFree(const Offer& offer, Time now) const {
     return offer.is_last && ports_[offer.out].IsFree(now) && NextEffect() > now;
   }
+  // Between windows: when `port` may send next, after its link or a pause has changed.
+  void FindNextService(PortIndex port);
   std::optional<DropReason> Charge(const Packet& packet, PortIndex in, PortIndex out, Time now,
                                    const Window& window);
   std::optional<DropReason> Refuse(const Packet& packet, PortIndex in, PortIndex out, Time now);
@@ -405,7 +410,7 @@ class QueuedPorts {
     Time again = kNever;
   };
   std::vector<Expiry> expiries_;
-  std::vector<Time> down_at_;  // When the link of a port last failed; earlier pauses are void.
+  std::vector<Time> void_before_;  // By port: pause frames that arrived before this are void.
   std::vector<PauseMeter> meters_;
   std::vector<Watch> watches_;  // By port, then class; empty without a watchdog.
   int64_t storms_ = 0;

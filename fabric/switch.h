@@ -76,10 +76,13 @@ class Switch final : public Node {
 
   // --- Conductor, between windows, when all mail has been read ---
 
-  // The link at `port` gets another rate and delay, goes down, or comes up.
+  // The link at `port` gets another rate and delay, or goes down or comes up in the direction from
+  // here.
   void SetChannel(PortIndex port, Time now, BitRate rate, Duration delay);
   void TakeDown(PortIndex port, Time now);
-  void BringUp(PortIndex port) { ports_[port].GoUp(); }
+  void BringUp(PortIndex port, Time now) { ports_[port].GoUp(now); }
+  // It has gone down in the other direction, so the pauses that the far end has asked for end.
+  void VoidPauses(PortIndex port, Time now);
 
   // --- Node ---
 

@@ -278,7 +278,7 @@ class SwitchPolicy {
   // mark.
   virtual void OnEnqueue(SwitchView& /*view*/, Packet& /*packet*/, PortIndex /*port*/) {}
 
-  // `port` has dropped `packet`, because its buffer is full.
+  // `port` has dropped `packet`, because its buffer is full or its link is down.
   virtual void OnDropped(SwitchView& /*view*/, const Packet& /*packet*/, PortIndex /*port*/) {}
 
   // `port` cuts the payload off `packet`, which was in its queue. The header goes on, mostly

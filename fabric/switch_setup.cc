@@ -90,7 +90,7 @@ void Switch::SetChannel(PortIndex port, Time now, BitRate rate, Duration delay) 
   ports_[port].SetChannel(now, rate, delay, [&](uint64_t number, Time start) {
     if (replays) transmissions_.Add({start, port, number});
   });
-  if (queued_) queued_->OnNewChannel(port);
+  if (queued_) queued_->OnNewChannel(port, now);
   Wake(now);  // The switch may now have to send earlier.
 }
 
@@ -101,6 +101,12 @@ void Switch::TakeDown(PortIndex port, Time now) {
   if (!queued_) return;
   queued_->TakeDown(port, now,
                     [this](const Packet& packet) { Discard(packet, DropReason::kLinkDown); });
+  Wake(now);
+}
+
+void Switch::VoidPauses(PortIndex port, Time now) {
+  if (!queued_) return;
+  queued_->VoidPauses(port, now);
   Wake(now);
 }
 

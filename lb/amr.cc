@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // AMR ("Adaptive multipath routing based on hybrid data and control plane operation", INFOCOM
 // 2019). Switches send each flowlet to a port that they draw by weights, one for each next hop and
-// destination leaf. A controller computes the weights from time to time, from what the links of
-// each path have left. Switches themselves avoid ports that are down. This is a reconstruction from
+// destination leaf. A controller computes the weights from time to time, from the spare
+// capacity of each path's links. Switches themselves avoid ports that are down. This is a reconstruction from
 // the title and a sentence in another paper: the weights and all constants are ours.
 
 #include <algorithm>
@@ -241,7 +241,7 @@ class AmrBalancer final : public LoadBalancer {
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<AmrBalancer>(
     {"amr",
-     "Each flowlet draws a port by weights, which a controller sets by what links have left; a "
+     "Each flowlet draws a port by weights, which a controller sets by links' spare capacity; a "
      "reconstruction.",
      "Adaptive multipath routing, INFOCOM 2019"});
 

@@ -82,6 +82,7 @@ Network::Network(const NetworkPlan& plan)
                   {plan.events.begin(), plan.events.end()}),
       is_queued_(plan.ports != NetworkPlan::Ports::kCheapest || !queue_plan_.fifo_is_exact()),
       carries_(plan.graph->links.size()),
+      announced_(plan.graph->links.size()),
       news_(plan.routing, plan.graph->links.size()) {
   if (plan.routing.detect) {
     tables_.resize(plan.graph->switches.size());

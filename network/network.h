@@ -177,6 +177,8 @@ class Network {
   Duration LeastCrossing(const Channel& channel) const;
   void SetLink(VertexId vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
                Time now);
+  void VoidPauses(VertexId vertex, uint32_t link, Time now);
+  void Announce(const LinkEvent& event, Time now);
   PortSettings SettingsOf(const Channel& channel) const;
   FifoPort& AddPort(VertexId vertex, VertexId peer, const Channel& channel);
 
@@ -204,8 +206,11 @@ class Network {
   struct Carries {
     bool there = true;
     bool back = true;
+
+    bool both() const { return there && back; }
   };
-  std::vector<Carries> carries_;  // By link.
+  std::vector<Carries> carries_;    // By link.
+  std::vector<Carries> announced_;  // By link: the same without what is silent.
   LinkNews news_;
   // By switch, the present routes, which a switch changes when it notices a failure. Empty if no
   // failure is noticed before routing has converged.

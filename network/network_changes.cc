@@ -45,11 +45,23 @@ void Network::Apply(const LinkEvent& event, Time now) {
   }
   SetLink(link.a, event.link, link.a_to_b, carries.there, before.there, now);
   SetLink(link.b, event.link, link.b_to_a, carries.back, before.back, now);
-  if (event.up && !event.silent) news_.Report(event.link, carries.there && carries.back, now);
+  if (before.there && !carries.there) VoidPauses(link.b, event.link, now);
+  if (before.back && !carries.back) VoidPauses(link.a, event.link, now);
+  if (event.up && !event.silent) Announce(event, now);
   // New rates change no route, but may change weights.
   if (event.rate && weighs_) {
     reroutes_.insert({now + plan_.routing.convergence, {event.link, std::nullopt, event.rate}});
   }
+}
+
+// Reports a link that has gone down or up, as far as anybody learns of it: not if it was down
+// already, in the other direction or for another reason.
+void Network::Announce(const LinkEvent& event, Time now) {
+  Carries& announced = announced_[event.link];
+  const bool before = announced.both();
+  if (event.concerns_up()) announced.there = *event.up;
+  if (event.concerns_down()) announced.back = *event.up;
+  if (announced.both() != before) news_.Report(event.link, announced.both(), now);
 }
 
 // The ends of a link stop using it as soon as they notice that it is down, and all others when
@@ -136,13 +148,20 @@ void Network::SetLink(VertexId vertex, uint32_t link, const Channel& channel, bo
     Host& host = HostAt(vertex);
     host.SetChannel(port, now, channel.rate, channel.delay);
     if (was_up && !up) host.TakeDown(port, now);
-    if (!was_up && up) host.nic(port).GoUp();
+    if (!was_up && up) host.BringUp(port, now);
     return;
   }
   Switch& s = SwitchAt(vertex);
   s.SetChannel(port, now, channel.rate, channel.delay);
   if (was_up && !up) s.TakeDown(port, now);
-  if (!was_up && up) s.BringUp(port);
+  if (!was_up && up) s.BringUp(port, now);
+}
+
+// The direction towards `vertex` has failed, and with it what it was told by pause frames.
+void Network::VoidPauses(VertexId vertex, uint32_t link, Time now) {
+  const PortIndex port = PortOf(vertex, link);
+  if (live_.IsHost(vertex)) return HostAt(vertex).VoidPauses(port, now);
+  SwitchAt(vertex).VoidPauses(port, now);
 }
 
 // Gives every switch new routes, over the links that are up as far as routing knows.

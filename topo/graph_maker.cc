@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <queue>
+#include <set>
 
 #include "topo/topology.h"
 
@@ -61,8 +62,7 @@ GraphMaker::Mistake GraphMaker::Finish() {
     }
     vertex.tier = tiers_[s].value_or(static_cast<int>(distances[s]));
   }
-  NumberParallelLinks();
-  return std::nullopt;
+  return NameLinks();
 }
 
 // Searches breadth first, from all switches with hosts at once.
@@ -87,14 +87,22 @@ std::vector<uint32_t> GraphMaker::DistancesFromHosts() const {
   return distances;
 }
 
-void GraphMaker::NumberParallelLinks() {
+// Parallel links have one name, that of the first, and numbers.
+GraphMaker::Mistake GraphMaker::NameLinks() {
   std::map<std::pair<VertexId, VertexId>, std::vector<Graph::Link*>> bundles;
   for (Graph::Link& link : graph_.links) bundles[std::minmax(link.a, link.b)].push_back(&link);
+  std::set<std::string> names;
   for (const auto& [ends, links] : bundles) {
+    const std::string name = links.front()->name;
+    if (!names.insert(name).second) {
+      return fmt::format("has two links that would both be called {}; call the switches otherwise",
+                         name);
+    }
     for (size_t i = 0; i < links.size() && links.size() > 1; ++i) {
-      links[i]->name += fmt::format("#{}", i);
+      links[i]->name = fmt::format("{}#{}", name, i);
     }
   }
+  return std::nullopt;
 }
 
 }  // namespace heddle

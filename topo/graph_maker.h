@@ -38,7 +38,7 @@ class GraphMaker {
 
  private:
   std::vector<uint32_t> DistancesFromHosts() const;
-  void NumberParallelLinks();
+  Mistake NameLinks();
 
   Graph graph_;
   std::vector<std::optional<Channel>> link_of_host_;  // By host: its first link; all are alike.

@@ -27,6 +27,15 @@ Graph WithLongestDelays(Graph graph, const std::vector<LinkEvent>& events) {
   return graph;
 }
 
+// The lowest rate that each link will get.
+std::vector<BitRate> SlowestRates(const Graph& graph, const std::vector<LinkEvent>& events) {
+  std::vector<BitRate> slowest(graph.links.size(), {std::numeric_limits<int64_t>::max()});
+  for (const LinkEvent& event : events) {
+    if (event.rate) slowest[event.link] = std::min(slowest[event.link], *event.rate);
+  }
+  return slowest;
+}
+
 Traffic WithPauseFrame(Traffic traffic, const PortRule& rule) {
   traffic.sizes.pause = rule.pfc.FrameOnWire(traffic.sizes.overhead);
   return traffic;
@@ -126,6 +135,7 @@ QueuePlan::QueuePlan(const Graph& graph, const PortRule& rule, const Traffic& tr
       rule_(rule),
       traffic_(WithPauseFrame(traffic, rule)),
       adjacency_(graph_),
+      slowest_(SlowestRates(graph_, events)),
       nic_(SlowestNic(graph_)) {}
 
 bool QueuePlan::fifo_is_exact() const {
@@ -173,12 +183,19 @@ Queueing QueuePlan::queueing() const {
   return queueing;
 }
 
-// Returns the headroom of the input at the end a of `link`, or at its end b.
-int64_t QueuePlan::HeadroomAt(const Graph::Link& link, bool at_a) const {
+// Returns the headroom that the input at the end a of a link needs, or that at its end b. A pause
+// frame may have to wait for a packet that was sent when the link was slowest.
+int64_t QueuePlan::NeededHeadroom(size_t number, bool at_a) const {
+  const Graph::Link& link = graph_.links[number];
+  const Channel& in = at_a ? link.b_to_a : link.a_to_b;
+  Channel back = at_a ? link.a_to_b : link.b_to_a;
+  back.rate = std::min(back.rate, slowest_[number]);
+  return HeadroomFor(in, back, traffic_.sizes, rule_.pfc.response);
+}
+
+int64_t QueuePlan::HeadroomAt(size_t link, bool at_a) const {
   if (!rule_.pfc.on()) return 0;
-  if (rule_.pfc.headroom) return rule_.pfc.headroom->count;
-  return HeadroomFor(at_a ? link.b_to_a : link.a_to_b, at_a ? link.a_to_b : link.b_to_a,
-                     traffic_.sizes, rule_.pfc.response);
+  return rule_.pfc.headroom ? rule_.pfc.headroom->count : NeededHeadroom(link, at_a);
 }
 
 int64_t QueuePlan::XoffAt(const Channel& out, int64_t headroom) const {
@@ -192,8 +209,7 @@ int64_t QueuePlan::XoffAt(const Channel& out, int64_t headroom) const {
 std::vector<SharedMemory::Port> QueuePlan::SharesOf(VertexId vertex) const {
   std::vector<SharedMemory::Port> shares;
   for (const Adjacency::Port& port : adjacency_.Of(vertex)) {
-    const Graph::Link& link = graph_.links[port.link];
-    const int64_t headroom = HeadroomAt(link, link.a == vertex);
+    const int64_t headroom = HeadroomAt(port.link, graph_.links[port.link].a == vertex);
     shares.push_back(
         {.buffer = rule_.SwitchPort(port.out, Bytes{traffic_.sizes.overhead}).buffer,
          .headroom = headroom,
@@ -380,12 +396,11 @@ void QueuePlan::CheckMarksBeforeLoss(const std::string& path, Diagnostics& diagn
 
 void QueuePlan::CheckHeadroom(const std::string& path, Diagnostics& diagnostics) const {
   if (!rule_.pfc.on() || !rule_.pfc.headroom || rule_.pfc.allow_loss) return;
-  for (const Graph::Link& link : graph_.links) {
+  for (size_t l = 0; l < graph_.links.size(); ++l) {
+    const Graph::Link& link = graph_.links[l];
     for (const bool at_a : {true, false}) {
       if (graph_.IsHost(at_a ? link.a : link.b)) continue;
-      const int64_t needed =
-          HeadroomFor(at_a ? link.b_to_a : link.a_to_b, at_a ? link.a_to_b : link.b_to_a,
-                      traffic_.sizes, rule_.pfc.response);
+      const int64_t needed = NeededHeadroom(l, at_a);
       if (rule_.pfc.headroom->count >= needed) continue;
       return diagnostics.ErrorAt(
           path + ".pfc.headroom",

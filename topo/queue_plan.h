@@ -83,14 +83,16 @@ class QueuePlan {
   void CheckMemory(const std::string& path, Diagnostics& diagnostics) const;
   void CheckTrimming(const std::string& path, Diagnostics& diagnostics) const;
   void CheckMarksBeforeTrimming(const std::string& path, Diagnostics& diagnostics) const;
-  int64_t HeadroomAt(const Graph::Link& link, bool at_a) const;
+  int64_t NeededHeadroom(size_t number, bool at_a) const;
+  int64_t HeadroomAt(size_t link, bool at_a) const;
   int64_t XoffAt(const Channel& out, int64_t headroom) const;
 
   Graph graph_;  // Each link has the longest delay that it will ever have.
   const PortRule& rule_;
   const Traffic traffic_;
   Adjacency adjacency_;
-  BitRate nic_;  // The slowest link of a host.
+  const std::vector<BitRate> slowest_;  // By link: the lowest rate that it will get.
+  BitRate nic_;                         // The slowest link of a host.
 };
 
 }  // namespace heddle

@@ -16,13 +16,15 @@
 
 namespace heddle {
 
+// How the ports of a switch share its buffer. What is not set follows from the model and the
+// network; MemorySettings (fabric/shared_memory.h) has the values.
 struct MemoryRule {
   MemorySettings::Model model = MemorySettings::Model::kPrivate;
-  std::optional<Bytes> size;
-  std::optional<double> alpha;
-  double alpha_in = 1.0 / 16;
-  Bytes reserve{4'000};
-  bool limits_lossless = false;
+  std::optional<Bytes> size;     // Of the whole switch.
+  std::optional<double> alpha;   // A queue or an input may hold this times the free buffer.
+  double alpha_in = 1.0 / 16;    // kBroadcom: the same for inputs.
+  Bytes reserve{4'000};          // kHpcc: what a class of an input has for itself.
+  bool limits_lossless = false;  // kBroadcom: alpha also limits queues of lossless classes.
 
   void Declare(Fields& fields);
 
@@ -30,12 +32,13 @@ struct MemoryRule {
   Bytes SizeAt(BitRate nic) const;
 };
 
-// The PFC watchdog: what a port does if a class stays paused. Names and defaults are SONiC's.
+// The PFC watchdog: what a port does if a class stays paused. It works as SONiC's, with the same
+// defaults, but is off unless `detect` is set. See WatchdogSettings (fabric/queued_ports.h).
 struct WatchdogRule {
-  std::optional<Duration> detect;  // Not set: there is none.
-  Duration restore = 200_ms;
-  Duration poll = 100_ms;
-  bool drops = true;
+  std::optional<Duration> detect;  // How long a class must have been paused.
+  Duration restore = 200_ms;       // For how long the port then ignores pauses of the class.
+  Duration poll = 100_ms;          // Time between two looks at the classes.
+  bool drops = true;               // It also drops the packets of the class meanwhile.
 
   void Declare(Fields& fields);
 };
@@ -45,19 +48,19 @@ inline constexpr int64_t kPauseFrame = 84;
 
 // Priority flow control, IEEE 802.1Qbb.
 struct PauseRule {
-  std::vector<int64_t> classes;  // Empty: off.
-  std::optional<Bytes> xoff;
-  std::optional<Bytes> headroom;
-  std::optional<Bytes> resume_offset;
-  Duration response{0};
-  std::optional<int64_t> quanta;  // Not set: a pause lasts until it is lifted.
+  std::vector<int64_t> classes;        // Empty: off.
+  std::optional<Bytes> xoff;           // An input with more of a class than this pauses its sender.
+  std::optional<Bytes> headroom;       // What an input can hold beyond that; see HeadroomFor().
+  std::optional<Bytes> resume_offset;  // An input resumes this far below its pause threshold.
+  Duration response{0};                // From the arrival of a pause frame to its effect.
+  std::optional<int64_t> quanta;       // Not set: a pause lasts until it is lifted.
   PauseSettings::Refresh refresh = PauseSettings::Refresh::kTimer;
   std::optional<Duration> refresh_interval;
-  std::optional<Bytes> frame;
-  bool scan_all = false;
-  bool allow_loss = false;
-  std::optional<Duration> deadlock_check = 1_ms;  // Not set: never.
-  Duration deadlock_time = 10_ms;
+  std::optional<Bytes> frame;  // A pause frame, without preamble and gap. Not set: 64 bytes.
+  bool scan_all = false;       // A leaving packet may resume any input, not only its own.
+  bool allow_loss = false;     // The user accepts that lossless classes may lose packets.
+  std::optional<Duration> deadlock_check = 1_ms;  // Time between two searches. Not set: never.
+  Duration deadlock_time = 10_ms;  // Ports paused in a circle for so long are a deadlock.
   bool deadlock_ends_run = true;
   WatchdogRule watchdog;
 

@@ -78,7 +78,9 @@ class Routing {
   // weighted by the least rate along them.
   std::unique_ptr<PathTable> MakePathTable() const;
 
-  // The number that a path's id grows by where the path leaves switch `s` through `port`.
+  // A path's id is the sum of one term for each switch on the way up. Returns the term for leaving
+  // switch `s` through `port`: the number of the uplink, times the place value of the switch's
+  // tier.
   uint32_t PathPart(SwitchId s, PortIndex port) const;
 
   // Path ids are below this, unless it is so large that no packet can hold them.

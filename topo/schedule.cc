@@ -70,6 +70,22 @@ std::set<size_t> LinksOf(const ScheduledChange& change, uint64_t seed, size_t in
   return links;
 }
 
+// Warns of an entry that ends something on links or switches that it draws anew: those of an
+// earlier entry are others.
+void CheckDraw(const ScheduledChange& change, const std::string& path, Diagnostics& diagnostics) {
+  const bool draws =
+      change.random_links > 0 || change.random_switches > 0 || change.share_of_links.has_value();
+  const char* key = change.state == ScheduledChange::State::kUp ? "state"
+                    : change.loss == 0.0                        ? "loss"
+                    : change.drop == 0.0                        ? "drop"
+                                                                : nullptr;
+  if (!draws || key == nullptr) return;
+  diagnostics.WarningAt(fmt::format("{}.{}", path, key),
+                        "concerns what this entry draws at random, and not what an earlier entry "
+                        "has drawn; name links "
+                        "or switches in both, or use flap for links that fail and come back");
+}
+
 // Refuses losses that only switches can bring about where a host receives the packets.
 void CheckReceivers(const ScheduledChange& change, const Graph::Link& link, const std::string& path,
                     const Graph& graph, Diagnostics& diagnostics) {
@@ -337,6 +353,7 @@ std::vector<LinkEvent> Resolve(const std::vector<ScheduledChange>& changes, uint
     const ScheduledChange& change = changes[i];
     if (!change.concerns_links()) continue;
     const std::string entry = fmt::format("{}[{}]", path, i);
+    CheckDraw(change, entry, diagnostics);
     std::optional<bool> up;
     if (change.state != ScheduledChange::State::kUnchanged) {
       up = change.state == ScheduledChange::State::kUp;
@@ -365,6 +382,7 @@ std::vector<SwitchEvent> ResolveFaults(const std::vector<ScheduledChange>& chang
     const ScheduledChange& change = changes[i];
     if (!change.concerns_switches()) continue;
     const std::string entry = fmt::format("{}[{}]", path, i);
+    CheckDraw(change, entry, diagnostics);
     const std::vector<SwitchId> switches = SwitchesOf(change, seed, i, entry, graph, diagnostics);
     const uint64_t salt = Rng::Stream(seed, "blackhole", i).Next();
     const std::vector<Blackhole> blackholes =

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A policy's state for each key, kept until the key has been silent for a while, such as the flows
-// present at a port. Unlike in a flow table, the end of a key is an event: the table calls back its
-// owner. The number of entries is fixed; a new key beyond it ends the one that has been silent
-// longest.
+// A policy's state for each key, kept until Touch() has not been called for the key for a while,
+// such as the flows present at a port. Unlike in a flow table, the end of a key is an event: the
+// table calls back its owner. The number of entries is fixed; a new key beyond it ends the one
+// whose Touch() is the longest ago.
 //
 // Every operation is O(1), except those that end or visit many entries, and nothing is allocated
 // after construction. Entries are visited in the order of their last Touch().

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A policy's state for each flow, in a table of fixed size, as in a switch. A flow is a 5-tuple, so
 // the two directions of a connection are two flows. A policy calls Touch() for each packet; a flow
-// that has been silent for longer than the age is forgotten. By default flows never share an entry,
-// and a new flow without room replaces a long-silent one (lb/parts/flow_sets.h). With `bits`, the
-// hash of the 5-tuple selects the entry, as in hardware, and flows that collide share it.
+// without a packet for longer than the age is forgotten. By default flows never share an entry, and
+// a new flow without room replaces one that has long had no packet (lb/parts/flow_sets.h). With
+// `bits`, the hash of the 5-tuple selects the entry, as in hardware, and flows that collide share
+// it.
 //
 // Every operation is O(1), and nothing is allocated after construction.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flowlets as LetFlow and CONGA detect them in hardware: a flowlet ends when its flow has been
-// silent for longer than the flowlet gap. The hash of the 5-tuple selects a slot. Slots have no
+// Flowlets as LetFlow and CONGA detect them in hardware: a flowlet ends when its flow has sent
+// nothing for longer than the flowlet gap. The hash of the 5-tuple selects a slot. Slots have no
 // key, so flows that collide keep each other's flowlet alive. A policy calls Of() and HasEnded()
 // for each packet, and writes the slot.
 

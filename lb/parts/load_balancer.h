@@ -32,20 +32,21 @@ inline constexpr uint16_t kControlPacketBytes = 64;
 struct FabricShape {
   int tiers = 2;
   size_t leaves = 2;
-  size_t leaf_uplinks = 4;         // The largest number of uplinks of a lowest-tier switch,
-  size_t above_uplinks = 0;        // and of a switch of the next tier.
+  size_t leaf_uplinks = 4;         // The largest number of uplinks of a lowest-tier switch.
+  size_t above_uplinks = 0;        // The same of a switch of the next tier.
   Duration base_rtt = 16_us;       // Longest idle RTT between hosts, of a full packet and its ACK.
-  BitRate host_rate = 10_Gbps;     // The rate of the slowest host link,
-  BitRate fabric_rate = 10_Gbps;   // and of the slowest link between switches.
+  BitRate host_rate = 10_Gbps;     // The rate of the slowest host link.
+  BitRate fabric_rate = 10_Gbps;   // The rate of the slowest link between switches.
   Duration marking_delay = 78_us;  // The delay of the longest unmarked queue; 0: no ECN marks.
   Duration all_marked_delay = 78_us;  // The delay of a queue from which on all packets are marked.
   Bytes marked_above{0};           // Marking threshold to a host, if transports use marks; else 0.
-  bool is_lossless = false;        // PFC (IEEE 802.1Qbb) pauses the data classes
-  Bytes pause_above{256'000};      // above this backlog of an input; a usual value if not fixed.
+  bool is_lossless = false;        // PFC (IEEE 802.1Qbb) may pause the data classes.
+  Bytes pause_above{256'000};      // Bytes of an input above which PFC pauses its sender; 256 KB if
+                                   // that depends on what other inputs hold.
   bool trims = false;              // Switches trim packets of the data classes.
   bool limits_rates = true;        // The transport can limit a flow's rate.
-  bool is_ecn_capable = true;      // Switches may mark its data,
-  bool echoes_marks = true;        // and its ACKs echo the marks.
+  bool is_ecn_capable = true;      // Switches may mark the transport's data.
+  bool echoes_marks = true;        // The transport's ACKs echo marks.
   Bytes switch_memory{9'000'000};  // The shared buffer of all ports.
   Bytes packet{1'524};             // A full data packet on the wire.
 };

@@ -26,12 +26,12 @@ class QueueFlows {
   struct Flow {
     uint32_t tuple_hash = 0;
     HostId dst = 0;
-    uint16_t path = 0;  // The path of its latest packet.
-    uint16_t packets = 0;
-    uint16_t told = 0;         // The number of flows in its last notice,
-    uint16_t most_told = 0;    // the largest number in its notices,
-    bool is_notified = false;  // whether it had a notice in this episode,
-    Time told_at;              // and the time of the last notice.
+    uint16_t path = 0;         // The path of its latest packet.
+    uint16_t packets = 0;      // In the queue.
+    uint16_t told = 0;         // The number of flows that its last notice gave.
+    uint16_t most_told = 0;    // The largest number that a notice gave it.
+    bool is_notified = false;  // It had a notice in this episode of congestion.
+    Time told_at;              // When it had its last notice.
   };
 
   explicit QueueFlows(size_t flows) : flows_(flows) {}

@@ -66,9 +66,12 @@ def over_time(of, what, log=None):
     return _figure(of, what, log=log)
 
 
+_OF_MEANS = ("slowdown", "fct", "costs", "jobs")  # All other figures are of single runs.
+
+
 def _figure(of, id_, classes=None, log=None):
     try:
-        laid_out = charts.Sweep(of.for_report())
+        laid_out = charts.Sweep(of.for_report(means=id_ in _OF_MEANS))
         if classes is not None:
             laid_out.classes = _classes(laid_out, classes)
         chart = _chart(of, laid_out, id_)

@@ -120,7 +120,7 @@ class Run(_Results):
     def is_complete(self):
         return bool(self.totals.get("complete", True))
 
-    def for_report(self):
+    def for_report(self, means=False):  # pylint: disable=unused-argument
         """The results as heddle_report reads them."""
         return _guarded(report.results.read, self.folder)
 
@@ -280,12 +280,12 @@ class Sweep(_Results):
         return tables.read_csv(path, texts=[*self.axes, "point"])
 
     def _has_whole_tables(self):
-        """Whether there are tables with each point that has results. Points that ended after tables were made,
-        in a sweep that still ran, are missing from them."""
+        """Whether there are tables of just the points that have results. Points that ended after tables were made,
+        in a sweep that still ran, are missing from them; points that were damaged since then must not be in them."""
         if not all((self.folder / file).exists() for file in ("points.csv", "means.csv")):
             return False
         collected = tables.read_csv(self.folder / "points.csv", columns=["point"], texts=["point"])
-        return {p.id for p in self._all if p.state in _WITH_RESULTS} <= set(collected.point)
+        return {p.id for p in self._all if p.state in _WITH_RESULTS} == set(collected.point)
 
     def _refuse_part_of_seeds(self):
         """Means are over all seeds of a combination."""
@@ -299,8 +299,11 @@ class Sweep(_Results):
         if not (self.folder / "means.csv").exists():
             raise Failed(ended.err.removeprefix("heddle: "))
 
-    def for_report(self):
-        """The results as heddle_report reads them, without points and combinations that are not selected."""
+    def for_report(self, means=False):
+        """The results as heddle_report reads them, without points and combinations that are not selected. With
+        `means`, for what shows means over seeds."""
+        if means:
+            self._refuse_part_of_seeds()
         if not self._has_whole_tables():
             self.collect()
         whole = _guarded(report.results.read, self.folder)

@@ -65,16 +65,26 @@ def _sweep(experiment, out, common, settings, threads, jobs, flags, force, check
         else:
             many = ["--jobs", str(jobs)] if jobs is not None else []
             ended = program.call(["sweep", path, *words, *for_each, *many, *flags], shown)
-            if ended.code != program.FAILED or not (out / "plan.csv").exists():
+            if ended.code != program.FAILED or not _is_planned(path, words, out):
                 raise_for(ended, document)
             said = ended.err
     pass_on_warnings(said)
     found = Sweep(out)
+    if client is None and ended.code == program.FAILED and not found.problems():
+        raise Failed(said.removeprefix("heddle: "), found)
     if any(point.state == "missing" for point in found.planned()):  # Something stopped the sweep: a full disk.
         raise Failed(said.removeprefix("heddle: ") or found.problems(), found)
     if check and found.problems():
         raise Failed(found.problems(), found)
     return found
+
+
+def _is_planned(path, words, out):
+    """Whether the folder has the plan of this sweep. If not, the program failed before it ran any point."""
+    if not (out / "plan.csv").exists():
+        return False
+    wanted = program.call(["sweep", path, *words, "--dry-run"])
+    return {id for id, _ in STATE.findall(wanted.out)} == {point.id for point in Sweep(out).planned()}
 
 
 def pass_on_warnings(text):

@@ -7,7 +7,7 @@ from fractions import Fraction
 from .report import axes
 
 # Parts of names, and how settings spell the unit.
-_IN_NAMES = {"ps": "ps", "ns": "ns", "us": "us", "bytes": "B", "bps": "bps", "gbps": "Gbps"}
+_IN_NAMES = {"ps": "ps", "ns": "ns", "us": "us", "bytes": "B", "bps": "bps", "gbps": "Gbps", "gbs": "GB/s"}
 _KINDS = (("bps", "rate"), ("B", "size"), ("s", "time"), ("", "number"))  # By the end of a unit.
 
 

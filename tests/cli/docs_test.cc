@@ -9,20 +9,25 @@
 #include <iterator>
 #include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/command.h"
+#include "tests/support/experiment_kit.h"
 
 namespace heddle::docs_test {
 
 namespace fs = std::filesystem;
 
 struct Block {
-  std::string where;  // "docs/metrics.md:12"
+  std::string page;   // "metrics.md"
+  std::string where;  // "metrics.md:12"
   std::string language;
-  std::string file;  // The name under which a reader saves it, in "```yaml study.yaml".
+  std::string file;         // The name under which a reader saves it, in "```yaml study.yaml".
+  bool is_printed = false;  // "```text printed": commands of the page print these lines.
   std::string text;
 };
 
@@ -47,8 +52,13 @@ std::vector<Block> BlocksOfAllPages() {
         inside = !inside;
         if (inside) {
           Block& block = blocks.emplace_back();
-          block.where = page.filename().string() + ":" + std::to_string(number);
+          block.page = page.filename().string();
+          block.where = block.page + ":" + std::to_string(number);
           std::istringstream(line.substr(3)) >> block.language >> block.file;
+          if (block.file == "printed") {
+            block.is_printed = true;
+            block.file.clear();
+          }
         }
       } else if (inside) {
         blocks.back().text += line + "\n";
@@ -100,7 +110,46 @@ bool HasBenchmarks(const Clone& clone, const std::string& line) {
           fs::exists("/usr/share/benchmark/compare.py"));
 }
 
-TEST(DocsTest, EveryCommandWorks) {
+// Returns a line of a table without the time that the run took.
+std::string WithoutTime(const std::string& line) {
+  return std::regex_replace(line, std::regex(" +[0-9.]+s$"), "");
+}
+
+// What the commands of a page printed, line by line.
+using Printed = std::set<std::string>;
+
+void AddLines(const std::string& text, Printed& printed) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) printed.insert(WithoutTime(line));
+}
+
+void ExpectPrinted(const Block& block, const Printed& printed) {
+  std::istringstream lines(block.text);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_TRUE(printed.contains(WithoutTime(line))) << block.where << ": " << line;
+  }
+}
+
+// The tutorial shows means of its sweep as a table.
+void ExpectMeansOfTutorial(const Clone& clone) {
+  const std::string page = ReadFile(fs::path(HEDDLE_SOURCE_DIR) / "docs/tutorial.md");
+  const CsvTable means(ReadFile(clone.folder() / "results/study/means.csv"));
+  ASSERT_EQ(means.rows.size(), 15u);  // Five load balancers at three loads each.
+  const std::vector<std::string> names = {"ECMP", "LetFlow", "CONGA", "DRILL", "ConWeave"};
+  for (size_t lb = 0; lb < names.size(); ++lb) {
+    std::string row = "| " + names[lb] + " |";
+    for (const auto& [column, digits] :
+         {std::pair("avg_slowdown", 2), std::pair("p99_slowdown", 1)}) {
+      for (size_t load = 0; load < 3; ++load) {
+        row += fmt::format(" {1:.{0}f} ± {2:.{0}f} |", digits, means.Real(3 * lb + load, column),
+                           means.Real(3 * lb + load, std::string(column) + "_ci95"));
+      }
+    }
+    EXPECT_THAT(page, testing::HasSubstr(row + "\n"));
+  }
+}
+
+TEST(DocsTest, EveryCommandWorksAndPrintsWhatThePageSays) {
 #ifndef NDEBUG
   GTEST_SKIP() << "The commands take minutes in a slow build; the release build runs them.";
 #endif
@@ -117,6 +166,7 @@ TEST(DocsTest, EveryCommandWorks) {
   const Clone clone;
   const bool has_tshark = clone.Run("tshark --version").exit_code == 0;  // Optional, too.
   int commands = 0;
+  std::map<std::string, Printed> printed;  // By page.
   for (const Block& block : BlocksOfAllPages()) {
     if (!block.file.empty()) clone.folder().Write(block.file, block.text);
     if (block.language != "sh") continue;
@@ -136,10 +186,15 @@ TEST(DocsTest, EveryCommandWorks) {
         continue;
       if (result.err.find("No module named 'scipy'") != std::string::npos) continue;
       EXPECT_EQ(result.exit_code, 0) << result.err;
+      AddLines(result.out + result.err, printed[block.page]);
       ++commands;
     }
   }
   EXPECT_GE(commands, 16);
+  for (const Block& block : BlocksOfAllPages()) {
+    if (block.is_printed) ExpectPrinted(block, printed[block.page]);
+  }
+  ExpectMeansOfTutorial(clone);
 }
 
 TEST(DocsTest, EveryExperimentShownIsValid) {

@@ -172,6 +172,38 @@ TEST_F(SweepCommandTest, KeepsTheResultsOfAnotherPlanButNotItsTables) {
               HasSubstr("12 of 12 points have results"));
 }
 
+// Together they are the whole: `collect` must not take the earlier experiment for theirs.
+TEST_F(SweepCommandTest, ShardsOfAnotherExperimentReplaceThePlan) {
+  for (const std::string loads : {"[0.3, 0.5]", "[0.3]", "[0.3, 0.5, 0.6]"}) {
+    for (const char* shard : {"1/2", "2/2"}) {
+      const CommandResult result = Run(
+          fmt::format("heddle sweep s.yaml -q -o out --shard {} --set 'sweep.workload[0].load={}'",
+                      shard, loads));
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+    }
+    ASSERT_EQ(Run("heddle collect out").exit_code, 0);
+    const size_t count = 1 + static_cast<size_t>(std::ranges::count(loads, ','));
+    EXPECT_EQ(CsvTable(ReadFile(folder_ / "out/plan.csv")).rows.size(), 2 * 3 * count);
+  }
+}
+
+// A task may run when the plan has grown. It does not run what `collect` would not see.
+TEST_F(SweepCommandTest, PointsByNumberLeaveThePlanAsItIs) {
+  Expected();
+  const std::string plan = ReadFile(folder_ / "expected/plan.csv");
+  const std::string fewer = "heddle sweep s.yaml -q -o expected --set 'sweep.lb=[ecmp]' --only 2";
+  EXPECT_EQ(Run(fewer).exit_code, 0);
+  const CommandResult other =
+      Run("heddle sweep s.yaml -q -o expected --set sweep.seeds=4 --only 4");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("expected has the plan of another sweep, without point 4 "
+                                   "(lb=ecmp,load=0.3,seed=4) of this one; to replace the plan, "
+                                   "run the whole sweep, its shards, or --slurm; or name another "
+                                   "folder with --out"));
+  EXPECT_EQ(ReadFile(folder_ / "expected/plan.csv"), plan);
+  EXPECT_EQ(Results("expected"), expected_);
+}
+
 // Tables of the earlier points must not pass for tables of all points.
 TEST_F(SweepCommandTest, PointsThatAreAddedRemoveTheTablesOfFewer) {
   const std::string removed =
@@ -906,6 +938,35 @@ TEST_F(SweepCommandTest, WritesAJobArrayForWhatIsMissing) {
   fs::remove_all(folder_ / "expected/slurm");
   EXPECT_EQ(Results("expected"), expected_);
   EXPECT_THAT(Run("heddle sweep s.yaml -o expected --slurm").err, HasSubstr("nothing to submit"));
+}
+
+TEST_F(SweepCommandTest, TasksOfAJobArrayRunPointsAgainIfAsked) {
+  Expected();
+  const CommandResult result = Run("heddle sweep s.yaml -o expected --slurm --force");
+  EXPECT_THAT(result.out, HasSubstr("(\n  1-12\n)"));
+  EXPECT_THAT(result.out, HasSubstr(" --force "));
+}
+
+TEST_F(SweepCommandTest, FindsItsPartInAJobArrayWithSteps) {
+  const auto run = [&](const std::string& array) {
+    return Run(array + " '" + kHeddle + "' sweep s.yaml -q -o out --shard slurm");
+  };
+  const std::string array = "SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_MAX=4 SLURM_CPUS_PER_TASK=1 ";
+  for (const char* task : {"0", "2", "4"}) {
+    EXPECT_EQ(
+        run(array + "SLURM_ARRAY_TASK_STEP=2 SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_ID=" + task)
+            .exit_code,
+        0);
+  }
+  EXPECT_EQ(Results("out"), Expected());
+  for (const char* uneven : {"SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_ID=3",
+                             "SLURM_ARRAY_TASK_STEP=2 SLURM_ARRAY_TASK_ID=3"}) {
+    const CommandResult refused = run(array + uneven);
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("needs a job array of evenly spaced tasks"));
+  }
+  EXPECT_THAT(run(array + "SLURM_ARRAY_TASK_ID=abc").err,
+              HasSubstr("SLURM_ARRAY_TASK_ID: abc is no number"));
 }
 
 TEST_F(SweepCommandTest, FindsItsPartInAJobArray) {

@@ -112,4 +112,20 @@ TEST(FlowListRunTest, FlowsOfARunRepeatIt) {
   }
 }
 
+// At 3 Gbps, no byte takes a whole number of picoseconds. The last packet is late by less than one
+// for each link, whoever sends at that rate.
+TEST(LoneFlowTest, KeepsARateThatNoPicosecondDivides) {
+  for (const char* slow : {"host0-leaf0", "leaf0-spine0", "host4-leaf1"}) {
+    const FinishedRun run =
+        RunFlows("src,dst,size_bytes,start_ps\n0,4,10240000,0\n",
+                 fmt::format("{{kind: leaf_spine, leaves: 2, spines: 1, hosts_per_leaf: 4, port: "
+                             "{{buffer: unlimited}}, asymmetry: "
+                             "[{{links: [{}], rate: 3Gbps}}]}}",
+                             slow),
+                 "lb: ecmp\ntransport: {kind: rocev2, cc: none}");
+    const CsvTable flows(run.files.flows);
+    EXPECT_NEAR(flows.Real(0, "fct_rx_ns"), flows.Real(0, "ideal_rx_ns"), 0.004) << slow;
+  }
+}
+
 }  // namespace heddle::lone_flow_test

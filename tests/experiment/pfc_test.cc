@@ -448,4 +448,87 @@ TEST(PfcTest, PauseFramesMayBeSmallerThanPackets) {
   EXPECT_GT(run.result.packets.control_sent, 0);
 }
 
+// --- Links that fail or change ---
+
+// An incast to host 0, over links to two of four spines that fail for a while.
+std::string IncastWithFailure(const std::string& state) {
+  const std::string links = "links: [leaf0-spine0, leaf0-spine1, leaf1-spine0, leaf1-spine1], ";
+  return "topology: {kind: leaf_spine, leaves: 2, spines: 4, hosts_per_leaf: 4, host_link: {rate: "
+         "25Gbps}, fabric_link: {rate: 25Gbps}, port: {buffer: 200KB, pfc: {classes: [3]}}}\n"
+         "transport: {kind: rocev2, cc: none, rto: 1ms}\n"
+         "lb: ecmp\n"
+         "workload: [{kind: incast, fan_in: 3, bytes_each: 1MB, queries: 20, period: 500us, "
+         "receiver: 0}]\n"
+         "measure: {t_max: 300ms, unfinished: drop}\n"
+         "schedule: [{at: 300us, " +
+         links + state + ", state: down}, {at: 400us, " + links + state + ", state: up}]\n";
+}
+
+// A pause does not outlast the direction of the link that could end it, and is asked for again when
+// the direction is back.
+TEST(PauseTest, EndsIfALinkFailsInOneDirection) {
+  for (const char* state : {"direction: up", "direction: down", "direction: both"}) {
+    for (const char* silent : {", silent: true", ""}) {
+      SCOPED_TRACE(std::string(state) + silent);
+      const FinishedRun run =
+          RunExperiment(ExperimentFrom(IncastWithFailure(std::string(state) + silent)));
+      EXPECT_EQ(run.result.unfinished, 0);
+      EXPECT_GT(run.result.packets.dropped[static_cast<size_t>(DropReason::kLinkDown)], 0);
+    }
+  }
+}
+
+// The leaf cannot pause host 1 while the direction to it is down, and does so soon after.
+TEST(PauseTest, HoldsAgainAfterTheRepair) {
+  const TemporaryFolder folder;
+  const std::string flows = folder
+                                .Write("flows.csv",
+                                       "src,dst,bytes,start\n1,0,2000000,0us\n2,0,2000000,0us\n"
+                                       "3,0,2000000,0us\n1,7,100000,50ms\n")
+                                .string();
+  for (const int at : {30, 90, 120, 150, 200}) {
+    SCOPED_TRACE(at);
+    const std::string link = "links: [host1-leaf0], direction: down, silent: true, state: ";
+    const FinishedRun run = RunExperiment(ExperimentFrom(fmt::format(
+        "topology: {{kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4, host_link: {{rate: "
+        "25Gbps}}, fabric_link: {{rate: 25Gbps}}, port: {{buffer: 200KB, pfc: {{classes: "
+        "[3]}}}}}}\n"
+        "transport: {{kind: rocev2, cc: none, rto: 1ms}}\nlb: ecmp\n"
+        "workload: [{{kind: flows, file: {0}}}]\nmeasure: {{t_max: 300ms, unfinished: drop}}\n"
+        "schedule: [{{at: {1}us, {2}down}}, {{at: {3}us, {2}up}}]\n",
+        flows, at, link, at + 10)));
+    EXPECT_EQ(run.result.unfinished, 0);
+    // At 25 Gbps, 30 packets arrive in the 10 us of the outage, and a few more in a round trip.
+    EXPECT_LT(run.result.packets.dropped[static_cast<size_t>(DropReason::kHeadroom)], 45);
+  }
+}
+
+// A pause frame may wait for a packet that began at the lower rate, and a pause that was asked for
+// at the lower rate ends sooner at the higher one.
+TEST(PauseTest, LosesNothingWhenARateChanges) {
+  const TemporaryFolder folder;
+  const std::string flows =
+      folder.Write("flows.csv", "src,dst,bytes,start\n0,1,2000000,0us\n2,0,2000000,0us\n").string();
+  const auto lost = [&](const std::string& delay, const std::string& port, int at) {
+    const FinishedRun run = RunExperiment(ExperimentFrom(fmt::format(
+        "topology: {{kind: custom, hosts: 3, switches: [{{name: s0}}], link: {{rate: 25Gbps, "
+        "delay: "
+        "{}}}, links: [{{a: host0, b: s0}}, {{a: host1, b: s0, rate: 500Mbps}}, {{a: host2, b: "
+        "s0}}], port: {{{}}}}}\n"
+        "transport: {{kind: rocev2, cc: none, rto: 10ms}}\nlb: ecmp\n"
+        "workload: [{{kind: flows, file: {}}}]\nmeasure: {{t_max: 60ms, unfinished: drop}}\n"
+        "schedule: [{{at: 0us, links: [host0-s0], rate: 1Gbps}}, {{at: {}us, links: [host0-s0], "
+        "rate: 25Gbps}}]\n",
+        delay, port, flows, at)));
+    return run.result.packets.dropped[static_cast<size_t>(DropReason::kHeadroom)];
+  };
+  for (const int at : {5'021, 5'133, 5'217, 5'245}) {
+    EXPECT_EQ(lost("1us", "buffer: 200KB, pfc: {classes: [3]}", at), 0) << at;
+  }
+  for (int at = 10'000; at < 10'700; at += 53) {
+    EXPECT_EQ(lost("100us", "buffer: 1MB, pfc: {classes: [3], quanta: 5000}", at), 0) << at;
+  }
+  EXPECT_EQ(lost("100us", "buffer: 1MB, pfc: {classes: [3], quanta: 5000}", 10'583), 0);
+}
+
 }  // namespace heddle::pfc_test

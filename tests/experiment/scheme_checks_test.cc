@@ -142,4 +142,36 @@ TEST(OrderTest, EverySchemeThatReordersSaysSo) {
   }
 }
 
+// In a large fabric whose leaves are not alike, each counts.
+TEST(BaseRttTest, IsTheLongestOfAllLeaves) {
+  for (const int slow : {1, 2, 65}) {
+    const Experiment experiment = ExperimentFrom(fmt::format(
+        "topology: {{kind: leaf_spine, leaves: 66, spines: 2, hosts_per_leaf: 1, asymmetry: "
+        "[{{links: [leaf{0}-spine0, leaf{0}-spine1], delay: 200us}}]}}\n"
+        "lb: ecmp\nworkload: [{{kind: permutation, size: 1KB}}]\n",
+        slow));
+    EXPECT_GT(experiment.base_rtt, 400_us) << slow;
+  }
+}
+
+// Among the next hops to the other leaf, p0 has a host, so it is no higher than the leaf.
+TEST(SchemeChecksTest, WarnsOfPathsThatHostsCannotTellApart) {
+  const auto warns = [](const std::string& p0, const std::string& lb) {
+    const Experiment experiment = ExperimentFrom(
+        "topology: {kind: custom, hosts: 3, switches: [{name: l0}, {name: l1}, " + p0 +
+        ", {name: p1}], links: [{a: host0, b: l0}, {a: host1, b: l1}, {a: host2, b: p0}, {a: l0, "
+        "b: "
+        "p0}, {a: l0, b: p1}, {a: l1, b: p0}, {a: l1, b: p1}]}\n"
+        "lb: " +
+        lb + "\nworkload: [{kind: permutation, size: 1KB}]\n");
+    return std::ranges::any_of(experiment.warnings, [](const std::string& warning) {
+      return warning.find("l0 has equally short paths over uplinks and over other links") !=
+             std::string::npos;
+    });
+  };
+  EXPECT_TRUE(warns("{name: p0}", "presto"));
+  EXPECT_FALSE(warns("{name: p0}", "ecmp"));
+  EXPECT_FALSE(warns("{name: p0, tier: 1}", "presto"));
+}
+
 }  // namespace heddle::scheme_checks_test

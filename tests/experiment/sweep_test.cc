@@ -194,6 +194,9 @@ TEST(SweepTest, SaysWhichExclusionMeansNothing) {
               HasSubstr("test.yaml:4:51: sweep.exclude[0]: \"sed\" is not swept; did you mean "
                         "\"seed\"?"));
   EXPECT_THAT(SweepErrors(sweep + "[{lb: [ecmp, rps]}]}\n"), HasSubstr("leaves no combination"));
+  EXPECT_THAT(SweepErrors(sweep + "[{lb: [rps, ecnp], seed: 1}]}\n"),
+              HasSubstr("test.yaml:4:61: sweep.exclude[0].lb: the sweep has no \"ecnp\"; did you "
+                        "mean \"ecmp\"?"));
   EXPECT_THAT(SweepErrors(sweep + "{lb: rps}}\n"), HasSubstr("expected a list of maps"));
   EXPECT_THAT(SweepErrors(sweep + "[{}]}\n"), HasSubstr("expected a map from settings"));
 }
@@ -257,7 +260,31 @@ TEST(SweepTest, CountsSeedsFromThatOfTheExperimentAndLast) {
 
 TEST(SweepTest, RefusesSeedsBeyondTheLargest) {
   EXPECT_THAT(SweepErrors("seed: 9223372036854775807\nsweep: {seeds: 2}\n"),
-              HasSubstr("2 seeds from 9223372036854775807 on go beyond the largest"));
+              HasSubstr("test.yaml:4:7: seed: \"9223372036854775807\" is too large"));
+  EXPECT_THAT(SweepErrors("seed: 2305843009213693951\nsweep: {seeds: 2}\n"),
+              HasSubstr("seed: \"2305843009213693952\" is too large"));
+}
+
+// The seeds hide it from the reader of settings.
+TEST(SweepTest, RefusesAFirstSeedThatIsNoNumber) {
+  for (const char* seed : {"1.5", "abc", "1e3", "-1", "[3]", ""}) {
+    EXPECT_THAT(SweepErrors("seed: " + std::string(seed) + "\nsweep: {seeds: 2}\n"),
+                HasSubstr(": seed: "))
+        << seed;
+  }
+}
+
+TEST(SweepTest, RefusesAnAxisThatALaterOneReplaces) {
+  const std::string message =
+      "lb.gap has no effect, as lb behind it replaces all of lb; put lb.gap behind lb\n";
+  EXPECT_THAT(SweepErrors("sweep: {lb.gap: [50us], lb: [letflow, conga]}\n"),
+              HasSubstr("test.yaml:4:25: sweep.lb: " + message));
+  EXPECT_THAT(SweepErrors("sweep: {together: [{lb.gap: [50us, 100us], lb: [letflow, conga]}]}\n"),
+              HasSubstr("sweep.together[0]: " + message));
+  EXPECT_THAT(SweepErrors("sweep: {lb.gap: [50us], together: [{seed: [1, 2], lb: [conga, tr]}]}\n"),
+              HasSubstr("sweep.together[0]: " + message));
+  EXPECT_THAT(Labels(Load("sweep: {lb: [letflow, conga], lb.gap: [50us]}\n")),
+              ElementsAre("lb=letflow,gap=50us", "lb=conga,gap=50us"));
 }
 
 TEST(SweepTest, SetsAxesWhoseKeysArePaths) {

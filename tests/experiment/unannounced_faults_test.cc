@@ -223,4 +223,36 @@ TEST(UnannouncedFaultsTest, SayWhatDoesNotFit) {
               HasSubstr("more than a million times"));
 }
 
+// Repeated news of one state changes nothing.
+TEST(DetectTest, AFailureThatIsReportedAgainIsNoticedAtItsTime) {
+  const std::string down = "{at: 5ms, links: [leaf0-spine1], state: down}, ";
+  const std::string up = "{at: 20500us, links: [leaf0-spine1], state: up}";
+  const std::string times = "{detect: 500us, convergence: 5ms}";
+  const int64_t once =
+      Lost(RunExperiment(ExperimentFrom(Sprayed(down + up, times))), DropReason::kLinkDown);
+  for (const char* again : {"{at: 5400us, links: [leaf0-spine1], state: down}, ",
+                            "{at: 5400us, links: [leaf0-spine1], state: down, direction: up}, "}) {
+    EXPECT_EQ(Lost(RunExperiment(ExperimentFrom(Sprayed(down + again + up, times))),
+                   DropReason::kLinkDown),
+              once)
+        << again;
+  }
+}
+
+// The other direction is silently down, so both directions count as up when the first one is back.
+TEST(DetectTest, ALinkComesBackWhoseOtherDirectionHasFailedSilently) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      Sprayed("{at: 1ms, links: [leaf0-spine1], state: down, direction: down, silent: true}, "
+              "{at: 2ms, links: [leaf0-spine1], state: down, direction: up}, "
+              "{at: 3ms, links: [leaf0-spine1], state: up, direction: up}")));
+  const CsvTable links(run.files.links);
+  const size_t row = [&] {
+    for (size_t i = 0; i < links.rows.size(); ++i) {
+      if (links.At(i, "node") == "leaf0" && links.At(i, "peer") == "spine1") return i;
+    }
+    return links.rows.size();
+  }();
+  EXPECT_NEAR(links.Integer(row, "pkts"), 19e-3 / kEachNs * 1e9 / 2, 200);
+}
+
 }  // namespace heddle::unannounced_faults_test

@@ -412,7 +412,7 @@ TEST(FifoPortTest, KnowsItsQueueAndItsCountersWhileTheLinkFailsAndChanges) {
       }
       if (fails && link.down()) {
         link.ComeUp();
-        port.GoUp();
+        port.GoUp(end);
       } else if (fails && rng.Below(20) == 0) {
         std::vector<uint16_t> lost;
         port.GoDown(end, [&](const Packet& packet) { lost.push_back(packet.bytes); });
@@ -460,7 +460,7 @@ TEST(FifoPortTest, ComesBackEmpty) {
     bench.port().GoDown(end, [&](const Packet& packet) { lost.push_back(packet.bytes); });
     EXPECT_EQ(bench.port().QueueAt(end).bytes, 0);
     EXPECT_EQ(bench.port().QueueAt(end).packets, 0);
-    bench.port().GoUp();
+    bench.port().GoUp(end);
   });
   EXPECT_EQ(lost, std::vector<uint16_t>(3, 1'518));
   EXPECT_EQ(bench.accepted(), std::vector<bool>(6, true));

@@ -173,6 +173,7 @@ class Model {
         return;
       case Kind::kUp:
         nic.down = false;
+        nic.free = std::min(nic.free, now_);
         return;
       case Kind::kCount:
         for (Nic& each : nics_) {
@@ -429,10 +430,13 @@ void Play(const Scenario& scenario, Bench& bench) {
         bench.Do(step.at, [&] { host.SetFirstHops({{0, 0}, {step.hops}}, step.at); });
         break;
       case Step::Kind::kDown:
-        bench.Do(step.at, [&, link] { host.TakeDown(link, step.at); });
+        bench.Do(step.at, [&, link] {
+          host.TakeDown(link, step.at);
+          host.VoidPauses(link, step.at);
+        });
         break;
       case Step::Kind::kUp:
-        bench.Do(step.at, [&, link] { host.nic(link).GoUp(); });
+        bench.Do(step.at, [&, link] { host.BringUp(link, step.at); });
         break;
       case Step::Kind::kCount:
         bench.Do(step.at, [&] { host.CountPausesUnderWay(step.at); });

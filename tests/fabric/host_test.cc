@@ -387,7 +387,10 @@ TEST(HostPauseTest, EndsWithTheLink) {
   Actor& flows = bench.transport();
   flows.Schedule(At(1_us), 0, [&] { flows.Offer(0, 2); });
   bench.ArrivePause(At(1_us) + 500_ns, Bit(kDataClass), true);
-  bench.Do(At(2_us) + 500_ns, [&] { bench.host().TakeDown(0, At(2_us) + 500_ns); });
+  bench.Do(At(2_us) + 500_ns, [&] {
+    bench.host().TakeDown(0, At(2_us) + 500_ns);
+    bench.host().VoidPauses(0, At(2_us) + 500_ns);
+  });
   bench.Run();
   EXPECT_THAT(bench.Left(), IsEmpty());
   ASSERT_EQ(flows.drops.size(), 2u);  // One on the wire, and one sent into the dead link.
@@ -668,8 +671,11 @@ TEST(HostPauseTest, ALinkThatFailsVoidsPausesOnTheirWay) {
   Actor& flows = bench.transport();
   bench.host().SetPauseResponse(10_us);
   bench.ArrivePause(At(2_us), Bit(kDataClass), true);
-  bench.Do(At(5_us), [&] { bench.host().TakeDown(0, At(5_us)); });
-  bench.Do(At(6_us), [&] { bench.host().nic().GoUp(); });
+  bench.Do(At(5_us), [&] {
+    bench.host().TakeDown(0, At(5_us));
+    bench.host().VoidPauses(0, At(5_us));
+  });
+  bench.Do(At(6_us), [&] { bench.host().BringUp(0, At(6_us)); });
   flows.Schedule(At(50_us), 0, [&] { flows.Offer(0, 1); });
   bench.Run();
   EXPECT_THAT(bench.Left(), ElementsAre("51 A"));

@@ -198,7 +198,7 @@ TEST(PauseTotalsTest, EndWithTheLink) {
     SwitchBench bench(plan);
     PauseLog& log = bench.node().queued()->LogPauses();
     bench.Run({{Time{} + 10_us, 0, PauseOf(0b10, true)}, {Time{} + 12_us, 1, PacketOf(125, 1, 0)}},
-              {{Time{} + 15_us, [](Switch& node, Time now) { node.TakeDown(0, now); }}});
+              {{Time{} + 15_us, [](Switch& node, Time now) { Fail(node, 0, now); }}});
     const PauseTotals totals = bench.node().queued()->PausesOf(0, Time{} + 60_us);
     EXPECT_EQ(totals.paused, 5_us);
     EXPECT_EQ(totals.blocked, 3_us);

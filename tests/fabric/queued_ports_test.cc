@@ -240,8 +240,8 @@ TEST(QueuedPortsTest, AfterAFailureNothingWaitsForWhatWasLost) {
                {Time{} + 10'700_ns, 1, PacketOf(125, 2, 0)},
                {Time{} + 10'700_ns, 1, PacketOf(125, 2, 0)},
                {Time{} + 11'500_ns, 1, PacketOf(125, 1, 0)}},
-              {{Time{} + 10'500_ns, [](Switch& node, Time now) { node.TakeDown(0, now); }},
-               {Time{} + 10'600_ns, [](Switch& node, Time) { node.BringUp(0); }}});
+              {{Time{} + 10'500_ns, [](Switch& node, Time now) { Fail(node, 0, now); }},
+               {Time{} + 10'600_ns, [](Switch& node, Time now) { node.BringUp(0, now); }}});
     std::vector<std::pair<int, Duration>> left;
     for (const Packet& packet : bench.received(0)) {
       left.emplace_back(packet.priority, packet.arrival - Time{} - 5_us);
@@ -287,7 +287,7 @@ TEST(QueuedPortsTest, AFailureLeavesNothingOfAnyQueue) {
         const auto fail = [](Switch& node, Time now) {
           QueuedPort& port = (*node.queued())[0];
           EXPECT_GT(port.QueuedPackets(now), 0);
-          node.TakeDown(0, now);
+          Fail(node, 0, now);
           EXPECT_EQ(port.Length(now), 0);
           EXPECT_EQ(port.QueuedPackets(now), 0);
           EXPECT_EQ(port.Unsent(now), 0_B);
@@ -315,8 +315,8 @@ std::vector<Packet> SentDespiteFailure(Duration response, bool eager,
   plan.queueing.eager = eager;
   plan.queueing.pause.response = response;
   SwitchBench bench(plan);
-  bench.Run(offers, {{Time{} + 5_us, [](Switch& node, Time now) { node.TakeDown(0, now); }},
-                     {Time{} + 6_us, [](Switch& node, Time) { node.BringUp(0); }}});
+  bench.Run(offers, {{Time{} + 5_us, [](Switch& node, Time now) { Fail(node, 0, now); }},
+                     {Time{} + 6_us, [](Switch& node, Time now) { node.BringUp(0, now); }}});
   return bench.received(0);
 }
 

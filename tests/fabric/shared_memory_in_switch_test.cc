@@ -86,8 +86,8 @@ std::vector<SwitchBench::Action> RandomLinkChanges(Rng& rng, std::vector<int64_t
     actions.emplace_back(at, [port, rate, what, &occupied](Switch& node, Time now) {
       // Transmissions that end now still count, as at eager ports.
       occupied.push_back(node.queued()->BytesInMemory(now - 1_ps));
-      if (what == 0 && !node.ports()[port].is_down()) return node.TakeDown(port, now);
-      if (what == 1 && node.ports()[port].is_down()) return node.BringUp(port);
+      if (what == 0 && !node.ports()[port].is_down()) return Fail(node, port, now);
+      if (what == 1 && node.ports()[port].is_down()) return node.BringUp(port, now);
       node.SetChannel(port, now, rate, 1_us);
     });
   }
@@ -121,7 +121,7 @@ TEST(SharedMemoryTest, SwitchesWhoseLinksFailBehaveAsIfEverythingWereAnEvent) {
     std::vector<SwitchBench::Action> actions;
     for (const PortChange& change : changes) {
       actions.emplace_back(change.at, [change](Switch& node, Time now) {
-        change.up ? node.BringUp(change.port) : node.TakeDown(change.port, now);
+        change.up ? node.BringUp(change.port, now) : Fail(node, change.port, now);
       });
     }
     SwitchBench bench(plan);

@@ -119,8 +119,8 @@ std::vector<SwitchBench::Action> LinkChanges(Rng& rng) {
     const uint32_t what = rng.Below(3);
     actions.emplace_back(at, [port, rate, what](Switch& node, Time now) {
       const bool is_down = node.ports()[port].is_down();
-      if (what == 0 && !is_down) return node.TakeDown(port, now);
-      if (what == 1 && is_down) return node.BringUp(port);
+      if (what == 0 && !is_down) return Fail(node, port, now);
+      if (what == 1 && is_down) return node.BringUp(port, now);
       node.SetChannel(port, now, rate, kDelay);
     });
   }
@@ -401,7 +401,7 @@ TEST(SwitchHooksTest, TellOfPacketsForALinkThatIsDown) {
           const Time at = Time{} + 6_us;
           const Outcome outcome = ExpectAlikeWithAnyHooks(
               plan, {{at, 1, packet}},
-              {{Time{} + 5_us, [](Switch& node, Time now) { node.TakeDown(0, now); }}});
+              {{Time{} + 5_us, [](Switch& node, Time now) { Fail(node, 0, now); }}});
           EXPECT_TRUE(outcome.received.empty());
           EXPECT_EQ(outcome.dropped(), 1);
           EXPECT_EQ(outcome.drops[static_cast<size_t>(DropReason::kLinkDown)], 1);

@@ -205,8 +205,8 @@ CountingByPort::Notes NotesOf(uint8_t classes, bool shares_memory, bool on_grid,
   const auto trace = RandomTrace(
       {.ports = 3, .classes = classes, .pausable = 0b1000, .on_grid = on_grid, .packets = 3'000},
       rng);
-  bench.Run(trace, {{Time{} + 200_us, [](Switch& node, Time now) { node.TakeDown(1, now); }},
-                    {Time{} + 220_us, [](Switch& node, Time) { node.BringUp(1); }},
+  bench.Run(trace, {{Time{} + 200_us, [](Switch& node, Time now) { Fail(node, 1, now); }},
+                    {Time{} + 220_us, [](Switch& node, Time now) { node.BringUp(1, now); }},
                     {Time{} + 300_us,
                      [](Switch& node, Time now) { node.SetChannel(2, now, 4_Gbps, kDelay); }}});
   return notes;

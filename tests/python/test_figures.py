@@ -30,6 +30,10 @@ class FiguresTest(unittest.TestCase):
         drawn = heddle.figures.slowdown(self.part, classes=["all"]).axes[0].lines[0]
         self.assertEqual(list(drawn.get_ydata()), list(means.sort_values("workload[0].load")["mean"]))
 
+    def test_means_of_some_seeds_are_refused(self):
+        with self.assertRaisesRegex(heddle.BadInput, "means are over all seeds"):
+            heddle.figures.slowdown(self.part.select(seed=1))
+
     def test_the_scale_is_chosen(self):
         self.assertEqual(heddle.figures.slowdown(self.part, log=True).axes[0].get_yscale(), "log")
         self.assertEqual(heddle.figures.fct(self.part, log=False).axes[0].get_yscale(), "linear")

@@ -14,6 +14,7 @@ class UnitsTest(unittest.TestCase):
     def test_names_of_columns_have_units(self):
         for name, unit in (("start_ps", "ps"), ("late_p99_ns", "ns"), ("avg_fct_us", "us"), ("bytes", "B"),
                            ("ooo_max_bytes", "B"), ("rate_bps", "bps"), ("goodput_gbps", "Gbps"), ("pkts", "1"),
+                           ("busbw_gbs", "GB/s"),
                            ("slowdown", "1"), ("timeouts", "1"), ("unfinished", "1")):
             self.assertEqual(units.of_column(name), unit, name)
 
@@ -169,6 +170,16 @@ class FolderTest(unittest.TestCase):
         whole = heddle.load("running")
         self.assertEqual(seeds(whole), [2, 2, 2, 2])
         self.assertFalse(whole.points().run_end_ps.isna().any())
+
+    def test_damaged_points_leave_the_means(self):
+        sweep = heddle.sweep(support.SWEEP, settings={"sweep.workload[0].load": [0.2]}, out="damaged", progress=False)
+        seeds = lambda loaded: list(loaded.means().query("metric == 'avg_fct_us' and `class` == 'all'").n)
+        self.assertEqual(seeds(heddle.load("damaged")), [2, 2, 2, 2])
+        summary = sweep.folder / "points" / sweep.planned()[0].id / "summary.csv"
+        summary.write_bytes(summary.read_bytes()[:-10])
+        loaded = heddle.load("damaged")
+        self.assertEqual(loaded.planned()[0].state, "damaged")
+        self.assertEqual(seeds(loaded), [1, 2, 2, 2])
 
     def test_a_folder_without_results(self):
         Path("empty").mkdir()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -88,6 +89,20 @@ workload: [{kind: poisson, sizes: small, load: 0.5, flows: 60}]
             heddle.check({**support.experiment(), **flows})
         except heddle.BadInput as error:
             self.assertNotIn("cannot be read", str(error))
+
+    def test_results_of_another_experiment_are_never_returned(self):
+        few = support.experiment(sweep={"seeds": 2})
+        heddle.sweep(few, out="other", progress=False)
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3000, limits[1]))  # As on a full disk.
+        try:
+            with self.assertRaisesRegex(heddle.Failed, "File too large"):
+                heddle.sweep(support.experiment(lb="rps", sweep={"seeds": 120}), out="other", progress=False)
+            with self.assertRaises(heddle.Failed):
+                heddle.sweep(few, out="other", progress=False, force=True)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        self.assertEqual(len(heddle.load("other")), 2)
 
     def test_a_sweep_is_not_a_run(self):
         with self.assertRaisesRegex(heddle.BadInput, "sweep of 16 points; heddle.sweep"):

@@ -342,8 +342,8 @@ void EventSwitch::TryResumeAll(Time now) {
 }
 
 void EventSwitch::Tell(PortIndex in, size_t cls, bool stop, Time now) {
-  pausing_[in][cls] = stop;
   if (ports_[in].is_down()) return;
+  pausing_[in][cls] = stop;
   ++frames_sent;
   Packet frame;
   frame.kind = PacketKind::kPause;

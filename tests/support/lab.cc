@@ -201,7 +201,10 @@ Lab::Lab(Plan plan)
       events_(std::move(plan.events)),
       faults_(std::move(plan.faults)) {
   Diagnostics diagnostics;
-  balancer_.settings->Prepare(ShapeOf(graph_, Routing(graph_), port_, *transport_.settings), "lb",
+  const Routing routing(graph_);
+  const Duration base_rtt =
+      BaseRttOf(routing, transport_.settings->sizes(), /*leaves_are_alike=*/false);
+  balancer_.settings->Prepare(ShapeOf(graph_, routing, port_, *transport_.settings, base_rtt), "lb",
                               diagnostics);
   EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
   auto switch_policy = plan.switch_policy;

@@ -25,6 +25,12 @@ inline SwitchPlan EqualPorts(size_t ports, const PortSettings& port, const Queue
           .shares = std::vector<SharedMemory::Port>(ports, {.buffer = port.buffer})};
 }
 
+// A link fails in both directions.
+inline void Fail(Switch& node, PortIndex port, Time now) {
+  node.TakeDown(port, now);
+  node.VoidPauses(port, now);
+}
+
 class SwitchBench {
  public:
   // An action runs between windows, before everything else of its time.

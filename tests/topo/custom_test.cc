@@ -40,7 +40,7 @@ TEST(CustomTest, HasTheLinksThatAreListed) {
   const Graph graph = GraphFrom(kTriangle);
   EXPECT_EQ(graph.hosts, 3u);
   EXPECT_THAT(NamesOfLinks(graph),
-              ElementsAre("host0-a", "b-host2", "host1-a", "a-top", "top-b#0", "b-top#1"));
+              ElementsAre("host0-a", "b-host2", "host1-a", "a-top", "top-b#0", "top-b#1"));
   EXPECT_EQ(graph.links[0].a_to_b, (Channel{25_Gbps, 2_us}));
   EXPECT_EQ(graph.links[1].a_to_b, (Channel{1_Gbps, 2_us}));
   EXPECT_EQ(graph.links[1].b_to_a, (Channel{1_Gbps, 2_us}));
@@ -102,7 +102,7 @@ TEST(LinkFileTest, IsReadAsSimulatorsWithNs3WriteIt) {
   EXPECT_EQ(graph.hosts, 3u);
   EXPECT_THAT(NamesOfLinks(graph),
               ElementsAre("host0-switch2", "host1-switch5", "host2-switch5", "switch0-switch2",
-                          "switch5-switch0#0", "switch0-switch5#1"));
+                          "switch5-switch0#0", "switch5-switch0#1"));
   EXPECT_EQ(graph.switches[0].name, "switch0");
   EXPECT_THAT(Tiers(graph), ElementsAre(1, 0, 0));
   EXPECT_EQ(graph.links[0].a_to_b, (Channel{100_Gbps, 1_us}));
@@ -250,6 +250,24 @@ TEST(CustomTest, MayBeARing) {
     EXPECT_EQ(run.files, RunExperiment(experiment, 2).files);
     EXPECT_EQ(run.files, RunExperiment(experiment, 3).files);
   }
+}
+
+TEST(CustomTest, ParallelLinksHaveOneNameWhicheverEndIsFirst) {
+  const std::string topology =
+      "{kind: custom, hosts: 2, switches: [{name: s0}, {name: s1}], links: [{a: host0, b: s0}, {a: "
+      "host1, b: s1}, {a: s0, b: s1}, {a: s1, b: s0}]}";
+  const Experiment experiment = ExperimentFrom(
+      "topology: " + topology + "\nlb: ecmp\nworkload: [{kind: permutation, size: 1KB}]\n");
+  EXPECT_EQ(experiment.graph.links[2].name, "s0-s1#0");
+  EXPECT_EQ(experiment.graph.links[3].name, "s0-s1#1");
+}
+
+TEST(CustomTest, RefusesTwoLinksOfOneName) {
+  EXPECT_THAT(
+      ErrorsOn("{kind: custom, hosts: 2, switches: [{name: a}, {name: b-c}, {name: a-b}, "
+               "{name: c}], links: [{a: host0, b: a}, {a: host1, b: c}, {a: a, b: b-c}, {a: "
+               "a-b, b: c}, {a: b-c, b: c}]}"),
+      HasSubstr("two links that would both be called a-b-c"));
 }
 
 }  // namespace heddle::custom_test

@@ -62,4 +62,21 @@ TEST(PlanesTest, RefusesWhatIsTooLarge) {
             std::string::npos);
 }
 
+// The ideal FCT and the load of a host are those of its first link.
+TEST(PlanesTest, RefusesLinksOfAHostThatDiffer) {
+  const auto errors = [](const std::string& links) {
+    return ErrorsOf(
+        "topology: {kind: planes, planes: 2, leaves: 2, spines: 2, hosts_per_leaf: 2, asymmetry: "
+        "[{links: [" +
+        links + "], rate: 1Gbps}]}\nlb: ecmp\nworkload: [{kind: permutation, size: 1KB}]\n");
+  };
+  for (const char* link : {"host0-leaf0", "host0-leaf2"}) {
+    EXPECT_NE(
+        errors(link).find("topology.asymmetry: host0-leaf2 differs from another link of host0"),
+        std::string::npos)
+        << link << errors(link);
+  }
+  EXPECT_EQ(errors("host0-leaf0, host0-leaf2"), "");
+}
+
 }  // namespace heddle::planes_test
