@@ -149,8 +149,8 @@ void FifoPort::GoDown(Time now, const std::function<void(const Packet&)>& lost) 
 
 // A packet that was lost while the link was down does not occupy it any more.
 void FifoPort::GoUp(Time now) {
+  if (down_) busy_until_ = std::min(busy_until_, now);
   down_ = false;
-  busy_until_ = std::min(busy_until_, now);
   buffer_ = settings_buffer_;
   FindHarmless();
 }

@@ -172,8 +172,8 @@ class Model {
         for (size_t lane = 0; lane < kLanes; ++lane) Resume(nic, lane);
         return;
       case Kind::kUp:
+        if (nic.down) nic.free = std::min(nic.free, now_);
         nic.down = false;
-        nic.free = std::min(nic.free, now_);
         return;
       case Kind::kCount:
         for (Nic& each : nics_) {
