@@ -2,8 +2,9 @@
 // AMR ("Adaptive multipath routing based on hybrid data and control plane operation", INFOCOM
 // 2019). Switches send each flowlet to a port that they draw by weights, one for each next hop and
 // destination leaf. A controller computes the weights from time to time, from the spare
-// capacity of each path's links. Switches themselves avoid ports that are down. This is a reconstruction from
-// the title and a sentence in another paper: the weights and all constants are ours.
+// capacity of each path's links. Switches themselves avoid ports that are down. This is a
+// reconstruction from the title and a sentence in another paper: the weights and all constants are
+// ours.
 
 #include <algorithm>
 #include <cstddef>
