@@ -89,15 +89,20 @@ absl::StatusOr<std::string> ShardText(const std::string& shard) {
   const auto last = SlurmNumber("SLURM_ARRAY_TASK_MAX");
   if (!last.ok()) return last.status();
   // Slurm sets these two as well; a stand-in may not.
-  const int64_t step = std::max<int64_t>(SlurmNumber("SLURM_ARRAY_TASK_STEP").value_or(1), 1);
-  const int64_t parts = (*last - *first) / step + 1;
-  if (SlurmNumber("SLURM_ARRAY_TASK_COUNT").value_or(parts) != parts ||
-      (*id - *first) % step != 0) {
+  auto step = SlurmNumber("SLURM_ARRAY_TASK_STEP");
+  if (absl::IsFailedPrecondition(step.status())) step = 1;
+  if (!step.ok()) return step.status();
+  const int64_t each = std::max<int64_t>(*step, 1);
+  const int64_t parts = (*last - *first) / each + 1;
+  auto count = SlurmNumber("SLURM_ARRAY_TASK_COUNT");
+  if (absl::IsFailedPrecondition(count.status())) count = parts;
+  if (!count.ok()) return count.status();
+  if (*count != parts || *id < *first || *id > *last || (*id - *first) % each != 0) {
     return absl::InvalidArgumentError(
         "--shard slurm needs a job array of evenly spaced tasks, such as --array=1-8: each takes a "
         "part by its place between the first and the last");
   }
-  return fmt::format("{}/{}", (*id - *first) / step + 1, parts);
+  return fmt::format("{}/{}", (*id - *first) / each + 1, parts);
 }
 
 absl::StatusOr<std::vector<size_t>> Select(const SweepArguments& arguments, size_t count) {

@@ -190,7 +190,7 @@ void QueuedPorts::TryResume(PortIndex in, size_t cls, Time now, const Window& wi
 // transmission (IEEE 802.1Qbb), so it goes to the transmitter at once.
 void QueuedPorts::Tell(PortIndex in, size_t cls, bool stop, Time now, const Window& window) {
   FifoPort& out = ports_[in].out();
-  if (out.is_down()) return;  // It is told when it can be, by the next packet that arrives.
+  if (out.is_down()) return;  // The next packet that arrives after the repair pauses it.
   const unsigned bit = 1u << cls;
   pausing_[in] = static_cast<uint8_t>(stop ? pausing_[in] | bit : pausing_[in] & ~bit);
   Packet& frame = out.Slot(now);
@@ -367,8 +367,8 @@ void QueuedPorts::VoidPauses(PortIndex port, Time now) {
 }
 
 // A pause that the far end obeys from now on lasts for a time that follows from the new rate.
-void QueuedPorts::OnNewChannel(PortIndex port, Time now) {
-  for (unsigned left = expires_ ? pausing_[port] : 0; left != 0; left &= left - 1) {
+void QueuedPorts::OnNewChannel(PortIndex port, bool new_rate, Time now) {
+  for (unsigned left = expires_ && new_rate ? pausing_[port] : 0; left != 0; left &= left - 1) {
     const size_t cls = static_cast<size_t>(std::countr_zero(left));
     if (queueing_.pause.refresh != PauseSettings::Refresh::kTimer) break;
     expiries_[port * kClasses + cls].again = now;
@@ -380,6 +380,7 @@ void QueuedPorts::OnNewChannel(PortIndex port, Time now) {
 void QueuedPorts::FindNextService(PortIndex port) {
   const Time next = ports_[port].NextService();
   if (!eager_) {
+    if (next != kNever) backlogged_[port / 64] |= BitOf(port);  // Not while it was paused.
     next_late_ = std::min(next_late_, next);
   } else if (!ends_.Has(port)) {
     choices_.Set(port, next);

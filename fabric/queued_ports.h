@@ -240,7 +240,7 @@ class QueuedPorts {
   void VoidPauses(PortIndex port, Time now);
 
   // The link of `port` has another rate or delay.
-  void OnNewChannel(PortIndex port, Time now);
+  void OnNewChannel(PortIndex port, bool new_rate, Time now);
 
   PauseTotals PausesOf(PortIndex port, Time now) { return meters_[port].Until(now); }
   // The shared buffer, null if there is none. While the ports are late, it counts only the packets

@@ -87,10 +87,11 @@ void Switch::FindShortcuts() {
 void Switch::SetChannel(PortIndex port, Time now, BitRate rate, Duration delay) {
   const bool replays = (hooks_ & SwitchPolicy::kTransmit) != 0;
   if (replays) transmissions_.Forget(port, now);
+  const bool new_rate = rate != ports_[port].rate();
   ports_[port].SetChannel(now, rate, delay, [&](uint64_t number, Time start) {
     if (replays) transmissions_.Add({start, port, number});
   });
-  if (queued_) queued_->OnNewChannel(port, now);
+  if (queued_) queued_->OnNewChannel(port, new_rate, now);
   Wake(now);  // The switch may now have to send earlier.
 }
 

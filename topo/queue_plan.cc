@@ -27,13 +27,27 @@ Graph WithLongestDelays(Graph graph, const std::vector<LinkEvent>& events) {
   return graph;
 }
 
-// The lowest rate that each link will get.
+// The lowest rate at which a packet may still be on its way when the link has become faster.
 std::vector<BitRate> SlowestRates(const Graph& graph, const std::vector<LinkEvent>& events) {
-  std::vector<BitRate> slowest(graph.links.size(), {std::numeric_limits<int64_t>::max()});
-  for (const LinkEvent& event : events) {
-    if (event.rate) slowest[event.link] = std::min(slowest[event.link], *event.rate);
+  constexpr BitRate kFastest{std::numeric_limits<int64_t>::max()};
+  std::vector<BitRate> slowest(graph.links.size(), kFastest);
+  std::vector<BitRate> present(graph.links.size(), kFastest);
+  for (const LinkEvent& event : events) {  // In the order of time.
+    if (!event.rate) continue;
+    BitRate& rate = present[event.link];
+    if (*event.rate > rate) slowest[event.link] = std::min(slowest[event.link], rate);
+    rate = *event.rate;
   }
   return slowest;
+}
+
+// The least pause threshold of the inputs that may fill the queue of `port`.
+int64_t LeastXoffOfOthers(const std::vector<SharedMemory::Port>& shares, size_t port) {
+  int64_t least = kUnlimited;
+  for (size_t in = 0; in < shares.size(); ++in) {
+    if (in != port) least = std::min(least, shares[in].xoff);
+  }
+  return least;
 }
 
 Traffic WithPauseFrame(Traffic traffic, const PortRule& rule) {
@@ -373,12 +387,14 @@ void QueuePlan::CheckMarksBeforeLoss(const std::string& path, Diagnostics& diagn
     for (size_t port = 0; port < shares.size(); ++port) {
       const Channel& out = adjacency_.Of(vertex)[port].out;
       const PortSettings limits = rule_.SwitchPort(out, Bytes{traffic_.sizes.overhead});
-      const Marking marking = rule_.MarkingAt(out, traffic_.marking);
+      const Marking marking = QueuesAt(out, LeadsToHost(vertex, port)).marking;
       const bool is_red = marking.above != marking.all;
-      if (marking.above == kUnlimited || !(is_red || (pauses && rule_.ecn_above))) continue;
+      const bool is_told = !is_red && marking.above > limits.buffer / 2;  // By CheckPorts().
+      if (marking.above == kUnlimited || is_told) continue;
+      if (!is_red && !(pauses && rule_.ecn_above)) continue;
       const int64_t unit = limits.count_packets ? traffic_.sizes.packet : 1;
-      const bool drops = !pauses && !trims() && rule_.memory.model == Model::kPrivate;
-      const int64_t limit = pauses  ? shares[port].xoff
+      const bool drops = !pauses && rule_.memory.model == Model::kPrivate;
+      const int64_t limit = pauses  ? LeastXoffOfOthers(shares, port)
                             : drops ? std::min(limits.buffer, kUnlimited / unit) * unit
                                     : kUnlimited;
       if (marking.above * unit < limit) continue;

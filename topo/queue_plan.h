@@ -91,7 +91,7 @@ class QueuePlan {
   const PortRule& rule_;
   const Traffic traffic_;
   Adjacency adjacency_;
-  const std::vector<BitRate> slowest_;  // By link: the lowest rate that it will get.
+  const std::vector<BitRate> slowest_;  // By link: the lowest rate from which it will rise.
   BitRate nic_;                         // The slowest link of a host.
 };
 

@@ -80,10 +80,11 @@ void CheckDraw(const ScheduledChange& change, const std::string& path, Diagnosti
                     : change.drop == 0.0                        ? "drop"
                                                                 : nullptr;
   if (!draws || key == nullptr) return;
-  diagnostics.WarningAt(fmt::format("{}.{}", path, key),
-                        "concerns what this entry draws at random, and not what an earlier entry "
-                        "has drawn; name links "
-                        "or switches in both, or use flap for links that fail and come back");
+  diagnostics.WarningAt(
+      fmt::format("{}.{}", path, key),
+      "this entry draws its links or switches anew: they are not those of an earlier "
+      "entry; name links or switches in both, or use flap for links that fail and "
+      "come back");
 }
 
 // Refuses losses that only switches can bring about where a host receives the packets.

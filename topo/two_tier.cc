@@ -23,8 +23,8 @@ void CheckLinksOfHosts(const Graph& graph, const std::string& path, Diagnostics&
     if (*its != std::pair(link.a_to_b, link.b_to_a)) {
       return diagnostics.ErrorAt(
           path,
-          fmt::format("{} differs from another link of {}; all links of a host must be alike, "
-                      "in both directions; a schedule may change one, at 0ps as well",
+          fmt::format("{} differs from another link of {}; all links of a host must be alike; "
+                      "a schedule may change one, at 0ps as well",
                       link.name, graph.NameOf(link.a)));
     }
   }

@@ -333,6 +333,25 @@ TEST(QueuedPortsTest, ALinkThatFailsVoidsPausesOnTheirWay) {
   }
 }
 
+// A link that fails in the other direction alone: the packet that waits for the end of the pause
+// leaves at once.
+TEST(QueuedPortsTest, APauseThatIsVoidHoldsNothingBack) {
+  for (const auto& [response, eager] : ResponsesLateAndEager()) {
+    SCOPED_TRACE(fmt::format("{} ps, {}", response.ps, eager ? "eager" : "late"));
+    SwitchPlan plan = EqualPorts(2, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
+    plan.queueing.eager = eager;
+    plan.queueing.pause.response = response;
+    SwitchBench bench(plan);
+    bench.Run({{Time{} + 2_us, 0, PauseOf(0b10, true)},
+               {Time{} + 20_us, 1, PacketOf(125, 1)},
+               {Time{} + 30_us, 1, PacketOf(125, 1)}},
+              {{Time{} + 40_us, [](Switch& node, Time now) { node.VoidPauses(0, now); }}});
+    ASSERT_EQ(bench.received(0).size(), 2u);
+    EXPECT_EQ(bench.received(0)[0].arrival, Time{} + 40_us + 100_ns + kDelay);
+    EXPECT_EQ(bench.received(0)[1].arrival, Time{} + 40_us + 200_ns + kDelay);
+  }
+}
+
 // A failure acts before all packets of its instant. So a pause frame that arrives at that instant
 // came over the link after the failure, and counts, however long it takes to have an effect.
 TEST(QueuedPortsTest, APauseOfTheInstantOfTheFailureCounts) {

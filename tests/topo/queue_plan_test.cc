@@ -135,6 +135,20 @@ TEST(HeadroomTest, FollowsEachLinkAndTheLongestDelayItWillHave) {
   EXPECT_EQ(shares[3].headroom, 28'228 + 50'000);  // Link 5: 2 us more each way.
 }
 
+// A pause frame may wait for a packet that was sent before the rate rose. A link that stays slow
+// needs no more than before.
+TEST(HeadroomTest, FollowsTheRateFromWhichALinkBecomesFaster) {
+  const LinkEvent slower{Time{1}, 5, {}, 10_Gbps, {}};
+  const LinkEvent faster{Time{2}, 5, {}, 100_Gbps, {}};
+  const auto headroom = [](const std::vector<LinkEvent>& events) {
+    const Plan plan("{pfc: {classes: [3]}}", kRdma, events);
+    return plan->SharesOf(plan.leaf())[3].headroom;
+  };
+  EXPECT_EQ(headroom({slower}), 28'228);
+  EXPECT_EQ(headroom({slower, faster}),
+            HeadroomFor({100_Gbps, 1_us}, {10_Gbps, 1_us}, {1'048, 0}, Duration{0}));
+}
+
 // --- Shares ---
 
 TEST(QueuePlanTest, PausesWhereABufferOfItsOwnWouldRunIntoItsHeadroom) {
