@@ -252,7 +252,7 @@ TEST(DetectTest, ALinkComesBackWhoseOtherDirectionHasFailedSilently) {
     }
     return links.rows.size();
   }();
-  EXPECT_NEAR(links.Integer(row, "pkts"), 19e-3 / kEachNs * 1e9 / 2, 200);
+  EXPECT_NEAR(links.Real(row, "pkts"), 19e-3 / kEachNs * 1e9 / 2, 200);
 }
 
 }  // namespace heddle::unannounced_faults_test
