@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -65,9 +66,11 @@ int JobsOf(const SweepArguments& arguments) {
   return arguments.jobs > 0 ? arguments.jobs : DefaultJobs(arguments.threads);
 }
 
-// Returns a number that Slurm gives to the tasks of a job array.
-absl::StatusOr<int64_t> SlurmNumber(const std::string& name) {
+// Returns a number that Slurm gives to the tasks of a job array, or `otherwise` if it gives none.
+absl::StatusOr<int64_t> SlurmNumber(const std::string& name,
+                                    std::optional<int64_t> otherwise = std::nullopt) {
   const char* value = std::getenv(name.c_str());
+  if (value == nullptr && otherwise) return *otherwise;
   if (value == nullptr) {
     return absl::FailedPreconditionError(
         fmt::format("{} is not set: this is not a task of a Slurm job array", name));
@@ -89,13 +92,11 @@ absl::StatusOr<std::string> ShardText(const std::string& shard) {
   const auto last = SlurmNumber("SLURM_ARRAY_TASK_MAX");
   if (!last.ok()) return last.status();
   // Slurm sets these two as well; a stand-in may not.
-  auto step = SlurmNumber("SLURM_ARRAY_TASK_STEP");
-  if (absl::IsFailedPrecondition(step.status())) step = 1;
+  const auto step = SlurmNumber("SLURM_ARRAY_TASK_STEP", /*otherwise=*/1);
   if (!step.ok()) return step.status();
   const int64_t each = std::max<int64_t>(*step, 1);
   const int64_t parts = (*last - *first) / each + 1;
-  auto count = SlurmNumber("SLURM_ARRAY_TASK_COUNT");
-  if (absl::IsFailedPrecondition(count.status())) count = parts;
+  const auto count = SlurmNumber("SLURM_ARRAY_TASK_COUNT", /*otherwise=*/parts);
   if (!count.ok()) return count.status();
   if (*count != parts || *id < *first || *id > *last || (*id - *first) % each != 0) {
     return absl::InvalidArgumentError(

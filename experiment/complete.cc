@@ -179,14 +179,11 @@ void CheckReturnPaths(const Experiment& experiment, const Routing& routing,
 
 // Returns true if all links between switches of the same tiers are alike, and all links of hosts.
 bool HasAlikeLinks(const Graph& graph) {
-  const auto tier_of = [&](VertexId vertex) {
-    return graph.IsHost(vertex) ? -1 : graph.switches[graph.SwitchAt(vertex)].tier;
-  };
   std::map<std::pair<int, int>, std::pair<Channel, Channel>> known;
   return std::ranges::all_of(graph.links, [&](const Graph::Link& link) {
     const std::pair channels{link.a_to_b, link.b_to_a};
-    return known.try_emplace({tier_of(link.a), tier_of(link.b)}, channels).first->second ==
-           channels;
+    const std::pair tiers{graph.TierOf(link.a), graph.TierOf(link.b)};
+    return known.try_emplace(tiers, channels).first->second == channels;
   });
 }
 

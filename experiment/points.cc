@@ -272,7 +272,6 @@ bool Points::CheckRule(const Value& rule, const std::string& path,
   }
   const std::vector<std::string> axes = Axes();
   for (const Value::Entry& entry : rule.entries) {
-    std::vector<std::string> labels;
     if (fixed.contains(entry.key) || unread_.contains(entry.key)) continue;
     if (std::ranges::find(axes, entry.key) == axes.end()) {
       diagnostics.Error(
@@ -280,44 +279,51 @@ bool Points::CheckRule(const Value& rule, const std::string& path,
           fmt::format("\"{}\" is not swept{}", entry.key, Suggestion(entry.key, axes)));
       return false;
     }
-    const Value* unknown = FirstNotOffered(entry.key, entry.value, labels);
+    const Value* unknown = FirstNotOffered(entry.key, entry.value);
     if (unknown == nullptr) continue;
-    diagnostics.Error(unknown->place, path + "." + entry.key,
-                      fmt::format("the sweep has no \"{}\"{}", ChoiceLabel(*unknown),
-                                  Suggestion(ChoiceLabel(*unknown), labels)));
+    const std::string label = ChoiceLabel(*unknown);
+    diagnostics.Error(
+        unknown->place, path + "." + entry.key,
+        fmt::format("the sweep has no \"{}\"{}", label, Suggestion(label, LabelsOf(entry.key))));
     return false;
   }
   return diagnostics.ok();
 }
 
 // Returns the pattern, or the part of a list of patterns, that fits no value of the axis. Nothing
-// if all do, or if the list is a value itself. `labels` is as for Offers().
-const Value* Points::FirstNotOffered(const std::string& key, const Value& pattern,
-                                     std::vector<std::string>& labels) const {
-  if (!Offers(key, pattern, labels)) return &pattern;
+// if all do, or if the list is a value itself.
+const Value* Points::FirstNotOffered(const std::string& key, const Value& pattern) const {
+  if (!Offers(key, pattern)) return &pattern;
   if (pattern.kind != Value::Kind::kList) return nullptr;
-  std::vector<std::string> all;
-  (void)Offers(key, Value(), all);
-  if (std::ranges::find(all, ChoiceLabel(pattern)) != all.end()) return nullptr;
-  for (const Value& item : pattern.items) {
-    labels.clear();
-    if (!Offers(key, item, labels)) return &item;
-  }
-  return nullptr;
+  const std::vector<std::string> labels = LabelsOf(key);
+  if (std::ranges::find(labels, ChoiceLabel(pattern)) != labels.end()) return nullptr;
+  const auto unknown =
+      std::ranges::find_if(pattern.items, [&](const Value& item) { return !Offers(key, item); });
+  return unknown == pattern.items.end() ? nullptr : &*unknown;
 }
 
-bool Points::Offers(const std::string& key, const Value& pattern,
-                    std::vector<std::string>& labels) const {
+bool Points::Offers(const std::string& key, const Value& pattern) const {
+  const std::vector<const Value*> values = ValuesOf(key);
+  return std::ranges::any_of(values,
+                             [&](const Value* value) { return MatchesChoice(pattern, *value); });
+}
+
+std::vector<std::string> Points::LabelsOf(const std::string& key) const {
+  std::vector<std::string> labels;
+  for (const Value* value : ValuesOf(key)) labels.push_back(ChoiceLabel(*value));
+  return labels;
+}
+
+// The values of the axis with this key; none if there is no such axis.
+std::vector<const Value*> Points::ValuesOf(const std::string& key) const {
+  std::vector<const Value*> values;
   for (const Axis& axis : axes_) {
     const auto found = std::ranges::find(axis.keys, key);
     if (found == axis.keys.end()) continue;
-    for (const std::vector<Value>& step : axis.steps) {
-      const Value& value = step[static_cast<size_t>(found - axis.keys.begin())];
-      if (MatchesChoice(pattern, value)) return true;
-      labels.push_back(ChoiceLabel(value));
-    }
+    const auto column = static_cast<size_t>(found - axis.keys.begin());
+    for (const std::vector<Value>& step : axis.steps) values.push_back(&step[column]);
   }
-  return false;
+  return values;
 }
 
 // A key that the command line has fixed has one value, that of the document.
@@ -333,9 +339,8 @@ void Points::NoteRule(const Value& rule) {
   Value kept = rule;
   kept.entries.clear();
   for (const Value::Entry& entry : rule.entries) {
-    std::vector<std::string> ignored;
     const bool is_axis = std::ranges::find(axes, entry.key) != axes.end();
-    if (is_axis && Offers(entry.key, entry.value, ignored)) {
+    if (is_axis && Offers(entry.key, entry.value)) {
       kept.entries.push_back(entry);
       continue;
     }

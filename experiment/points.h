@@ -86,9 +86,10 @@ class Points {
                  Diagnostics& diagnostics) const;
   bool Fits(const Value& rule, size_t combination) const;
   void NoteRule(const Value& rule);
-  bool Offers(const std::string& key, const Value& pattern, std::vector<std::string>& labels) const;
-  const Value* FirstNotOffered(const std::string& key, const Value& pattern,
-                               std::vector<std::string>& labels) const;
+  bool Offers(const std::string& key, const Value& pattern) const;
+  const Value* FirstNotOffered(const std::string& key, const Value& pattern) const;
+  std::vector<std::string> LabelsOf(const std::string& key) const;
+  std::vector<const Value*> ValuesOf(const std::string& key) const;
   const Value* ChoiceAt(const std::string& key, size_t combination) const;
   template <class Visit>
   void ForEachChoice(size_t combination, const Visit& visit) const;

@@ -101,8 +101,8 @@ class HostView {
 
 // The news in an ACK for the sender.
 struct AckNews {
-  int64_t newly_acked;   // Bytes of payload newly acknowledged, cumulatively,
-  int64_t newly_sacked;  // and selectively.
+  int64_t newly_acked;   // Bytes of payload that are newly acknowledged cumulatively.
+  int64_t newly_sacked;  // Bytes of payload that are newly acknowledged by SACK blocks.
   Duration rtt;          // 0: no sample.
   bool ecn_echo;
 };

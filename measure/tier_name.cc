@@ -11,11 +11,11 @@ namespace heddle {
 
 std::string TierName(const Graph& graph, VertexId vertex, VertexId peer) {
   if (graph.IsHost(vertex)) return "host_up";
-  const int tier = graph.switches[graph.SwitchAt(vertex)].tier;
+  const int tier = graph.TierOf(vertex);
   static constexpr std::array<const char*, 3> kNames = {"leaf", "spine", "core"};
   const std::string name =
       tier < 3 ? kNames[static_cast<size_t>(tier)] : fmt::format("tier{}", tier);
-  const bool up = !graph.IsHost(peer) && graph.switches[graph.SwitchAt(peer)].tier > tier;
+  const bool up = graph.TierOf(peer) > tier;
   return name + (up ? "_up" : "_down");
 }
 

@@ -72,6 +72,11 @@ struct Graph {
     return static_cast<SwitchId>(vertex.index() - hosts);
   }
 
+  // The tier of a switch; -1 for a host.
+  int TierOf(VertexId vertex) const {
+    return IsHost(vertex) ? -1 : switches[SwitchAt(vertex)].tier;
+  }
+
   std::string NameOf(VertexId vertex) const {
     if (IsHost(vertex)) return "host" + std::to_string(HostAt(vertex));
     return switches[SwitchAt(vertex)].name;

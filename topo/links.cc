@@ -32,14 +32,11 @@ std::string_view WithoutNumber(std::string_view link) { return link.substr(0, li
 
 // Example: "host0-leaf0 to host7-leaf1 and leaf0-spine0 to leaf1-spine3".
 std::string NamesOfLinks(const Graph& graph) {
-  const auto tier = [&](VertexId vertex) {
-    return graph.IsHost(vertex) ? -1 : graph.switches[graph.SwitchAt(vertex)].tier;
-  };
   std::string names;
   for (size_t first = 0; first < graph.links.size();) {
     size_t last = first;
     while (last + 1 < graph.links.size() &&
-           tier(graph.links[last + 1].a) == tier(graph.links[first].a)) {
+           graph.TierOf(graph.links[last + 1].a) == graph.TierOf(graph.links[first].a)) {
       ++last;
     }
     names +=

@@ -128,15 +128,12 @@ int64_t FewestNics(const Graph& graph) {
 }
 
 bool IsOversubscribed(const Graph& graph) {
-  const auto tier_of = [&](VertexId vertex) {
-    return graph.IsHost(vertex) ? -1 : graph.switches[graph.SwitchAt(vertex)].tier;
-  };
   const Adjacency adjacency(graph);
   for (size_t s = 0; s < graph.switches.size(); ++s) {
     int64_t down = 0;
     int64_t others = 0;
     for (const Adjacency::Port& port : adjacency.Of(graph.VertexOfSwitch(s))) {
-      (tier_of(port.peer) < graph.switches[s].tier ? down : others) += port.out.rate.bps;
+      (graph.TierOf(port.peer) < graph.switches[s].tier ? down : others) += port.out.rate.bps;
     }
     if (others > 0 && others < down) return true;
   }
@@ -207,9 +204,9 @@ int64_t QueuePlan::NeededHeadroom(size_t number, bool at_a) const {
   return HeadroomFor(in, back, traffic_.sizes, rule_.pfc.response);
 }
 
-int64_t QueuePlan::HeadroomAt(size_t link, bool at_a) const {
+int64_t QueuePlan::HeadroomAt(size_t number, bool at_a) const {
   if (!rule_.pfc.on()) return 0;
-  return rule_.pfc.headroom ? rule_.pfc.headroom->count : NeededHeadroom(link, at_a);
+  return rule_.pfc.headroom ? rule_.pfc.headroom->count : NeededHeadroom(number, at_a);
 }
 
 int64_t QueuePlan::XoffAt(const Channel& out, int64_t headroom) const {

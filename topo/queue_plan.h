@@ -84,7 +84,7 @@ class QueuePlan {
   void CheckTrimming(const std::string& path, Diagnostics& diagnostics) const;
   void CheckMarksBeforeTrimming(const std::string& path, Diagnostics& diagnostics) const;
   int64_t NeededHeadroom(size_t number, bool at_a) const;
-  int64_t HeadroomAt(size_t link, bool at_a) const;
+  int64_t HeadroomAt(size_t number, bool at_a) const;
   int64_t XoffAt(const Channel& out, int64_t headroom) const;
 
   Graph graph_;  // Each link has the longest delay that it will ever have.

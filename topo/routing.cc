@@ -241,8 +241,7 @@ std::vector<PortIndex> Routing::FindUplinks(SwitchId s) const {
   std::vector<PortIndex> uplinks;
   const std::vector<Adjacency::Port>& ports = PortsOf(s);
   for (size_t p = 0; p < ports.size(); ++p) {
-    const bool up = !graph_.IsHost(ports[p].peer) &&
-                    graph_.switches[SwitchAt(ports[p].peer)].tier > graph_.switches[s].tier;
+    const bool up = graph_.TierOf(ports[p].peer) > graph_.switches[s].tier;
     if (up) uplinks.push_back(static_cast<PortIndex>(p));
   }
   return uplinks;

@@ -9,6 +9,7 @@ from heddle_report import charts, paper, results, runs, words
 from matplotlib import figure as figures
 
 from .errors import BadInput, Damaged
+from .results import Sweep
 
 
 class Figure(figures.Figure):
@@ -71,7 +72,9 @@ _OF_MEANS = ("slowdown", "fct", "costs", "jobs")  # All other figures are of sin
 
 def _figure(of, id_, classes=None, log=None):
     try:
-        laid_out = charts.Sweep(of.for_report(means=id_ in _OF_MEANS))
+        if id_ in _OF_MEANS and isinstance(of, Sweep):
+            of.refuse_part_of_seeds()
+        laid_out = charts.Sweep(of.for_report())
         if classes is not None:
             laid_out.classes = _classes(laid_out, classes)
         chart = _chart(of, laid_out, id_)

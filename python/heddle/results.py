@@ -120,7 +120,7 @@ class Run(_Results):
     def is_complete(self):
         return bool(self.totals.get("complete", True))
 
-    def for_report(self, means=False):  # pylint: disable=unused-argument
+    def for_report(self):
         """The results as heddle_report reads them."""
         return _guarded(report.results.read, self.folder)
 
@@ -274,7 +274,7 @@ class Sweep(_Results):
         """A file that `heddle collect` writes; cells of axes stay texts."""
         path = self.folder / file
         if len(self._chosen) < len(self._all) and file == "means.csv":
-            self._refuse_part_of_seeds()
+            self.refuse_part_of_seeds()
         if not self._has_whole_tables():
             self.collect()
         return tables.read_csv(path, texts=[*self.axes, "point"])
@@ -287,7 +287,7 @@ class Sweep(_Results):
         collected = tables.read_csv(self.folder / "points.csv", columns=["point"], texts=["point"])
         return {p.id for p in self._all if p.state in _WITH_RESULTS} == set(collected.point)
 
-    def _refuse_part_of_seeds(self):
+    def refuse_part_of_seeds(self):
         """Means are over all seeds of a combination."""
         chosen = {p.choices for p in self._chosen}
         if sum(p.choices in chosen for p in self._all) != len(self._chosen):
@@ -299,11 +299,8 @@ class Sweep(_Results):
         if not (self.folder / "means.csv").exists():
             raise Failed(ended.err.removeprefix("heddle: "))
 
-    def for_report(self, means=False):
-        """The results as heddle_report reads them, without points and combinations that are not selected. With
-        `means`, for what shows means over seeds."""
-        if means:
-            self._refuse_part_of_seeds()
+    def for_report(self):
+        """The results as heddle_report reads them, without points and combinations that are not selected."""
         if not self._has_whole_tables():
             self.collect()
         whole = _guarded(report.results.read, self.folder)

@@ -115,7 +115,7 @@ std::string WithoutTime(const std::string& line) {
   return std::regex_replace(line, std::regex(" +[0-9.]+s$"), "");
 }
 
-// What the commands of a page printed, line by line.
+// The commands of a page have printed these lines.
 using Printed = std::set<std::string>;
 
 void AddLines(const std::string& text, Printed& printed) {
