@@ -4,8 +4,11 @@
 // To choose a port, a switch reads several tables, and each read needs the result of the one
 // before. So EcmpRoutes keeps this chain short: where a group of hosts lies behind one port or
 // behind all uplinks, or its hosts behind one port each, and these ports have consecutive numbers,
-// one entry for the group gives the port, without a look at the sets of the routing table. So it is
-// for all groups of a leaf-spine or a fat-tree without failures or parallel links.
+// one entry for the group gives the port, without a look at the sets of the routing table.
+//
+// In a leaf-spine or a fat-tree without failures or parallel links, it needs no table at all. Hosts
+// are numbered from leaf to leaf and from pod to pod, so the hosts below a switch are an interval,
+// of which each port leads to equally many, and all others lie behind all uplinks.
 
 #pragma once
 
@@ -15,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "core/divider.h"
 #include "core/packet.h"
 #include "core/prefetch.h"
 #include "fabric/ecmp_hash.h"
@@ -48,34 +52,56 @@ class EcmpRoutes {
   // a count of 1 (0 if none is chosen).
   template <bool kHashes>
   [[gnu::always_inline]] Choice Choose(const Packet& packet, uint64_t salt) const {
+    // Without branches, which would be mispredicted: up and down follow no pattern.
+    if (below_.is_valid) [[likely]] {
+      const uint32_t host = packet.dst - below_.first;
+      const uint32_t is_below = AllBitsIf(host < below_.hosts);
+      const uint32_t down = below_.port + below_.hosts_of_port.Quotient(host);
+      const uint32_t port = (down & is_below) | (below_.uplink & ~is_below);
+      return ChooseFrom<kHashes>(port, below_.more_uplinks & ~is_below, packet, salt);
+    }
     const HostGroup at = group_of_host_[packet.dst];
     const Row row = rows_[at.group];
     if (row.kind == kOther) [[unlikely]]
       return ChooseFromSet(packet, kHashes, salt);
-    // Without branches, which would be mispredicted: up and down follow no pattern.
-    const uint32_t member = at.member & (0u - (row.kind >> 1 & 1u));
-    if (!kHashes) return {row.port + member, 0, 1};
-    const uint32_t count = 1 + (more_uplinks_ & (0u - (row.kind & 1u)));
-    const uint32_t chosen = static_cast<uint32_t>(MapToRange(EcmpHash(packet, salt), count));
-    return {row.port + member + chosen, chosen * path_divisor_, count};
+    const uint32_t member = at.member & AllBitsIf(row.kind == kAttached);
+    const uint32_t more = more_uplinks_ & AllBitsIf(row.kind == kUp);
+    return ChooseFrom<kHashes>(row.port + member, more, packet, salt);
   }
 
   // Returns true if any packet has several next hops.
   bool has_choice() const { return has_choice_; }
+  // Returns true if Choose() reads tables.
+  bool needs_tables() const { return !below_.is_valid; }
 
-  void Prefetch() const { PrefetchElements(rows_); }
+  void Prefetch() const {
+    if (needs_tables()) PrefetchElements(rows_);
+  }
 
  private:
-  // Choose() tests the bits of these.
   enum Kind : uint16_t {
-    kOne = 0,       // One port.
-    kUp = 1,        // All uplinks; `port` is the first.
-    kAttached = 2,  // One port for each host of the group; `port` is that of the first.
-    kOther = 4,     // Anything else.
+    kOne,       // One port.
+    kUp,        // All uplinks; `port` is the first.
+    kAttached,  // One port for each host of the group; `port` is that of the first.
+    kOther,     // Anything else.
   };
   struct Row {
     PortIndex port;
     Kind kind;
+
+    friend bool operator==(const Row&, const Row&) = default;
+  };
+
+  // The hosts below a switch: `hosts` of them from `first` on, and equally many behind each port
+  // from `port` on. All others lie behind the ports from `uplink` on.
+  struct Below {
+    bool is_valid = false;  // False: the hosts do not lie so.
+    uint32_t first = 0;
+    uint32_t hosts = 0;
+    uint32_t port = 0;
+    Divider hosts_of_port;
+    uint32_t uplink = 0;
+    uint32_t more_uplinks = 0;
   };
 
   // The sets of the routing table, from which the constructor makes the rows.
@@ -85,11 +111,25 @@ class EcmpRoutes {
     std::vector<Hop> hops;                // By index in the table's `ports`.
   };
 
+  static uint32_t AllBitsIf(bool condition) { return 0 - static_cast<uint32_t>(condition); }
+  // Chooses from `port` and the `more` ports behind it.
+  template <bool kHashes>
+  [[gnu::always_inline]] Choice ChooseFrom(uint32_t port, uint32_t more, const Packet& packet,
+                                           uint64_t salt) const {
+    if (!kHashes) return {port, 0, 1};
+    const uint32_t count = 1 + more;
+    const uint32_t chosen = static_cast<uint32_t>(MapToRange(EcmpHash(packet, salt), count));
+    return {port + chosen, chosen * path_divisor_, count};
+  }
+
   bool LeadsTo(size_t i, size_t port, uint32_t path_part) const;
   Row RowOf(uint32_t set) const;
   Row RowOfAttached(uint32_t first, uint32_t members) const;
+  bool LeadsUp(const Row& row) const;
+  Below FindBelow() const;
   Choice ChooseFromSet(const Packet& packet, bool hashes, uint64_t salt) const;
 
+  Below below_;
   const HostGroup* group_of_host_ = nullptr;
   std::vector<Row> rows_;      // By group.
   uint32_t more_uplinks_ = 0;  // The number of uplinks minus one; 0 if there are none.

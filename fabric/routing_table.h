@@ -26,6 +26,8 @@ struct HostGroups {
 
   std::vector<HostGroup> of_host;
   std::vector<uint32_t> sizes;  // By group, as far as the last one that has hosts.
+  // If all groups have equally many hosts, in the order of the hosts: how many. Else 0.
+  uint32_t hosts_of_group = 0;
 };
 
 // The next hops of one switch towards every host. Its size grows with the groups and not with the

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "fabric/ecmp_routes.h"
 #include "tests/support/lab.h"
 #include "tests/support/random_graph.h"
 
@@ -427,6 +428,33 @@ TEST(RoutingTest, KnowsBothDirectionsOfAHostsLink) {
   EXPECT_EQ(routing.HostDownlink(0), (Channel{10_Gbps, 1_us}));
   EXPECT_EQ(routing.HostUplink(1), (Channel{4_Gbps, 4_us}));
   EXPECT_EQ(routing.HostDownlink(1), (Channel{5_Gbps, 5_us}));
+}
+
+// Returns the number of switches whose ECMP has to read tables.
+int SwitchesWithTables(const Graph& graph) {
+  const Routing routing(graph);
+  int with_tables = 0;
+  for (SwitchId s = 0; s < graph.switches.size(); ++s) {
+    const RoutingTable& table = routing.TableOf(s);
+    std::vector<uint16_t> path_parts(0x10000, 0);
+    for (size_t i = 0; i < table.uplinks.size(); ++i) {
+      path_parts[table.uplinks[i]] = static_cast<uint16_t>(i * table.path_divisor);
+    }
+    const std::vector<bool> none_left_out(table.sets.size(), false);
+    with_tables += EcmpRoutes(table, path_parts, none_left_out).needs_tables() ? 1 : 0;
+  }
+  return with_tables;
+}
+
+TEST(RoutingTest, EcmpNeedsNoTablesInARegularFabric) {
+  EXPECT_EQ(SwitchesWithTables(LeafSpineFrom("{leaves: 5, spines: 3, hosts_per_leaf: 6}")), 0);
+  EXPECT_EQ(SwitchesWithTables(LeafSpineFrom("{leaves: 4, spines: 1, hosts_per_leaf: 2}")), 0);
+  EXPECT_EQ(SwitchesWithTables(GraphFrom("{kind: fat_tree, k: 4}")), 0);
+  EXPECT_EQ(SwitchesWithTables(GraphFrom("{kind: fat_tree, k: 6}")), 0);
+  // Towards leaf 1, every leaf has fewer next hops than towards others, and spine 2 has none.
+  Graph graph = LeafSpineFrom("{leaves: 5, spines: 3, hosts_per_leaf: 6}");
+  for (Graph::Link& link : graph.links) link.up = link.up && link.name != "leaf1-spine2";
+  EXPECT_EQ(SwitchesWithTables(graph), 6);
 }
 
 }  // namespace heddle::routing_test
