@@ -265,10 +265,13 @@ std::vector<QueryResult> QueriesOf(const Experiment& experiment, const FlowColle
     out.workload = workload;
     const Timeline& timeline = experiment.timeline;
     const bool drops = experiment.settings.measure.unfinished == MeasureSettings::Unfinished::kDrop;
+    const Forecast& forecast = experiment.forecasts[workload];
     for (size_t job = 0; job < asked.size(); ++job) {
-      if (asked[job] < timeline.measure_from || asked[job] >= timeline.measure_until) continue;
-      const bool complete = job < queries.size() &&
-                            queries[job].arrived == experiment.forecasts[workload].flows_per_query;
+      // The run waits for measured flows alone, so all of a query's must be.
+      const Time last_start = asked[job] + forecast.query_spread;
+      if (asked[job] < timeline.measure_from || last_start >= timeline.measure_until) continue;
+      const bool complete =
+          job < queries.size() && queries[job].arrived == forecast.flows_per_query;
       if (complete) {
         out.completion_ps.push_back(static_cast<double>((queries[job].last - asked[job]).ps));
       } else {

@@ -38,6 +38,8 @@ void Host::StartFlow(const FlowSpec& spec) {
 
 void Host::SetChannel(PortIndex link, Time now, BitRate rate, Duration delay) {
   nics_[link].port.SetChannel(now, rate, delay, [](uint64_t, Time) {});
+  now_ = now;
+  transport_->OnNewLineRate();
   Wake(now);  // The host may now be able to send earlier.
 }
 

@@ -86,6 +86,7 @@ struct JobRow {
   const JobSum& sum;
   std::vector<double> times_ps;  // Ascending.
   int64_t time_ps = 0;
+  int64_t under_way_ps = 0;  // How long any of them was under way: they may overlap.
   int64_t straggler_ps = 0;
   int64_t rank_iterations = 0;
   int64_t computed_ps = 0;
@@ -118,7 +119,7 @@ struct JobRow {
   std::optional<double> Bandwidth(double factor) const {
     if (factor == 0 || times_ps.empty()) return std::nullopt;
     return factor *
-           GigabytesPerSecond(settings().operation.bytes * iterations(), Duration{time_ps});
+           GigabytesPerSecond(settings().operation.bytes * iterations(), Duration{under_way_ps});
   }
   std::optional<double> algbw() const {
     return Bandwidth(settings().operation.bus_factor == 0 ? 0 : 1);
@@ -180,11 +181,14 @@ constexpr Column<JobRow> kJobs[] = {
 JobRow RowOf(const JobSum& sum, PercentileMethod percentiles) {
   JobRow row{.sum = sum, .times_ps = {}, .percentiles = percentiles};
   if (!sum.iterations.empty()) row.start_ps = sum.iterations.front().begin.ps;
+  Time measured_until;
   for (size_t i = 0; i < sum.iterations.size(); ++i) {
     const IterationSum& its = sum.iterations[i];
     if (!sum.IsDone(i)) continue;
     row.end_ps = std::max(row.end_ps.value_or(0), its.end.ps);
     if (!sum.job->IsMeasured(static_cast<uint32_t>(i))) continue;
+    row.under_way_ps += (its.end - std::max(its.begin, measured_until)).ps;
+    measured_until = its.end;
     row.times_ps.push_back(static_cast<double>(its.time().ps));
     row.time_ps += its.time().ps;
     row.straggler_ps += (its.end - its.first_end).ps;

@@ -204,6 +204,14 @@ class Endpoints : public Transport, private Resequencer::Sink {
   Sender* FindSender(FlowId flow) { return senders_.Find(flow); }
   Receiver* FindReceiver(FlowId flow) { return receivers_.Find(flow); }
 
+  // Visits the senders whose flows have not ended.
+  template <class Visit>
+  void ForEachSender(const Visit& visit) {
+    for (const std::unique_ptr<Sender>& sender : senders_.slots) {
+      if (!sender->done()) visit(*sender);
+    }
+  }
+
   Sender& Start(const FlowSpec& spec) {
     const uint32_t slot = senders_.Take(spec.id);
     senders_[slot].Start(spec, slot, host_, shared_);

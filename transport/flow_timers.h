@@ -31,6 +31,10 @@ constexpr uint64_t TimerKey(FlowTimer kind, FlowId flow) {
 constexpr FlowTimer TimerKind(uint64_t key) { return static_cast<FlowTimer>(key >> 32); }
 constexpr FlowId TimerFlow(uint64_t key) { return static_cast<FlowId>(key); }
 
+// Senders remember the number of the transmission before which they timed out last. This means that
+// they have not.
+inline constexpr uint32_t kNoTimeout = ~uint32_t{0};
+
 // A timer that every packet sets anew. The host holds one timer for it, which fires at the old
 // deadline and is then set again if the deadline has moved on.
 struct LazyTimer {

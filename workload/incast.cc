@@ -242,6 +242,7 @@ Forecast Incast::Expect() const {
     if (crosses) forecast.fabric_load = bps / stage_.AllUplinksBps();
   }
   forecast.flows_per_query = fan_in_;
+  forecast.query_spread = jitter_;
   if (senders_ == Senders::kOtherRacks) forecast.crossing = 1;
   return forecast;
 }

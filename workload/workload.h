@@ -113,7 +113,8 @@ struct Forecast {
   std::vector<double> to_host_bps;
   std::vector<double> from_host_bps;
   bool overload = false;        // The user accepts a load beyond the links' rates.
-  int64_t flows_per_query = 0;  // Not 0: flows come in queries of this many.
+  int64_t flows_per_query = 0;  // Not 0: flows come in queries of this many,
+  Duration query_spread{0};     // and start at most so long after their query.
   bool gives_ids = false;       // Some requests have an id.
   bool pins_flows = false;      // Some requests are pinned to paths.
 };

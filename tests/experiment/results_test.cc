@@ -410,6 +410,18 @@ TEST(SummaryJsonTest, TellsTheMeanSlowdownOfAllFlowsHoweverTheyAreSplit) {
   }
 }
 
+// Ten queries, one each 100 us, whose flows start up to 60 us later. Of those asked before 870 us,
+// the last one's flows may start after it: it does not count, and none is incomplete.
+TEST(SummaryJsonTest, QueriesCountIfAllTheirFlowsAreMeasured) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\nlb: ecmp\n"
+      "workload: [{kind: incast, fan_in: 2, receiver: 0, bytes_each: 10KB, queries: 10, period: "
+      "100us, jitter: 60us}]\nmeasure: {cool_down: 130us}\n"));
+  ASSERT_EQ(run.result.queries.size(), 1u);
+  EXPECT_EQ(run.result.queries[0].incomplete, 0);
+  EXPECT_GT(run.result.queries[0].completion_ps.size(), 5u);
+}
+
 TEST(SummaryJsonTest, CountsQueriesThatNobodyAnsweredInTime) {
   const std::vector<double> infinite(2, std::numeric_limits<double>::infinity());
   for (const auto& [unfinished, times] :

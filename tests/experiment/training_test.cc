@@ -102,7 +102,8 @@ TEST(TrainingTest, CollectivesOfAStepHaveRows) {
                                                     {"tensor:2 all_reduce ring", 16}}));
   // The first gather of the first layer begins with the step, and the layer waits for it.
   EXPECT_EQ(table.Integer(0, "start_ps"), 0);
-  EXPECT_EQ(table.Integer(0, "bytes"), (7 * 100 * 100 + 2 * 100) / 2 * 2);
+  // It has the embedding, too, of 10 words.
+  EXPECT_EQ(table.Integer(0, "bytes"), (7 * 100 * 100 + 2 * 100 + 10 * 100) / 2 * 2);
 }
 
 // Retransmissions of a step's collectives, of pipeline messages and of barriers are told apart.

@@ -197,6 +197,11 @@ class JobModel {
     Turn& turn = rank.turns.back();
     if (turn.end == kNever && rank.program->is_over()) turn.end = now_;
     if (!rank.program->finished()) return;
+    const bool goes_on = rank.iteration + 1 < SettingsOf(rank).iterations;
+    const bool meets = SettingsOf(rank).between == JobSettings::Between::kIdeal;
+    const bool waits =
+        JobOf(rank).schedule().goes_down_a_tree() && !meets && !AllAcknowledged(rank);
+    if (goes_on && waits) return;
     rank.is_running = false;
     turn.left = now_;
     if (++rank.iteration == SettingsOf(rank).iterations) {
@@ -204,6 +209,11 @@ class JobModel {
     } else {
       BeginAt(rank);
     }
+  }
+
+  static bool AllAcknowledged(const Rank& rank) {
+    return std::ranges::all_of(rank.sends,
+                               [](const auto& its) { return its.second.end != kNever; });
   }
 
   // --- Messages ---
@@ -276,6 +286,7 @@ class JobModel {
     At(now_ + fate.acked, {}, [this, &rank, &its, place] {
       rank.sends.at({place.iteration, place.index}).end = now_;
       if (IsDone(rank, JobSettings::SendDone::kAcked)) Sent(rank, place);
+      if (rank.is_running) GoOn(rank);
       --its.unfinished;
       Serve(rank, its);
     });
@@ -290,6 +301,7 @@ class JobModel {
     At(rank.egress_free, OrderOf(rank, kLocalSent), [this, &rank, place] {
       rank.sends.at({place.iteration, place.index}).end = now_;
       if (!IsDone(rank, JobSettings::SendDone::kPosted)) Sent(rank, place);
+      if (rank.is_running) GoOn(rank);
     });
     Rank& to = ranks_[rank.job][message.dst];
     const Time arrives = begins + settings.local_latency;

@@ -24,6 +24,7 @@ void MpRdmaSender::Start(const FlowSpec& spec, uint32_t slot, Host& host,
   slot_ = slot;
   packets_ = static_cast<uint32_t>((spec.size + shared.sizes.mss - 1) / shared.sizes.mss);
   una_ = nxt_ = end_ = tx_id_ = recover_ = fresh_ = draws_ = 0;
+  timed_out_at_ = kNoTimeout;
   const uint32_t message = shared.message_packets;
   message_end_ = message == 0 ? packets_ : std::min(message, packets_);
   inflate_ = 0;
@@ -186,10 +187,12 @@ void MpRdmaSender::OnAck(const Packet& ack) {
     Recover();
     return ReleaseOn(path);
   }
-  if (is_ghost) return;
-  if (nxt_ + waiting() >= packets_) window_ = std::max(window_ - 1, 1.0);
-  if (!is_late) ReleaseOn(path);
-  // Without a packet in flight no ACK would release another.
+  if (!is_ghost) {
+    if (nxt_ + waiting() >= packets_) window_ = std::max(window_ - 1, 1.0);
+    if (!is_late) ReleaseOn(path);
+  }
+  // Without a packet in flight no ACK would release another. So it may be after a ghost, too: the
+  // answer to a packet from before a recovery may acknowledge all that has been sent since.
   if (una_ == nxt_ && waiting() == 0) ReleaseFresh(1);
 }
 
@@ -227,6 +230,7 @@ void MpRdmaSender::Recover() {
 
 void MpRdmaSender::OnTimeout() {
   ++record_.timeouts;
+  timed_out_at_ = tx_id_;
   if (host_->Wants(HostPolicy::kLoss)) {
     host_->policy().OnLoss(host_->view(), flow_, LossSign::kTimeout);
   }
@@ -245,7 +249,10 @@ void MpRdmaSender::RestartTimer() {
 void MpRdmaSender::OnTimer(FlowTimer kind) {
   LazyTimer& timer = kind == FlowTimer::kRetransmit ? rto_ : message_;
   if (!timer.IsDue(*host_, TimerKey(kind, flow_.id)) || done()) return;
-  if (kind == FlowTimer::kRetransmit) return OnTimeout();
+  if (kind == FlowTimer::kRetransmit) {
+    // While PFC holds back what the last timeout asked for, another one says nothing new.
+    return tx_id_ != timed_out_at_ ? OnTimeout() : RestartTimer();
+  }
   message_end_ = std::min(message_end_ + shared_->message_packets, packets_);
   ReleaseFresh(packets_);
 }

@@ -24,6 +24,9 @@ class Roce final : public Endpoints<RoceSender, RoceReceiver, RoceShared> {
     RoceSender* sender = Endpoints::FindSender(flow);
     if (sender != nullptr && !sender->done()) sender->SetLimit(limit);
   }
+  void OnNewLineRate() override {
+    Endpoints::ForEachSender([](RoceSender& sender) { sender.OnNewLineRate(); });
+  }
   int64_t cnps() const override { return cnps_; }
 
  private:

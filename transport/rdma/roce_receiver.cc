@@ -52,8 +52,8 @@ int64_t RoceReceiver::PayloadOf(uint32_t number) const {
   return number + 1 == packets_ ? record().spec.size - number * mss : mss;
 }
 
-// Go-back-N asks for the packet it expects, as after any gap; IRN asks for the trimmed packet
-// alone.
+// Go-back-N asks for the packet it expects, as after any gap, and again if that packet has been
+// sent again and was trimmed once more; the others ask for the trimmed packet alone.
 void RoceReceiver::OnTrimmed(const Packet& header) {
   log_.ObserveTrimmed(header);
   if (shared_->telemetry) *told_ = host_->ArrivedTelemetry();
@@ -62,7 +62,10 @@ void RoceReceiver::OnTrimmed(const Packet& header) {
     const bool is_ack = header.seq < next_ || !settings.is_irn();
     return Answer(header, is_ack ? PacketKind::kAck : PacketKind::kNack);
   }
-  if (!settings.is_selective()) return Ask(header);
+  if (!settings.is_selective()) {
+    if (header.seq == next_ && header.Has(Packet::kRetransmission)) nacked_ = false;
+    return Ask(header);
+  }
   Answer(header, PacketKind::kNack);
 }
 

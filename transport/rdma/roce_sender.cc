@@ -23,6 +23,7 @@ void RoceSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Ro
   slot_ = slot;
   packets_ = static_cast<uint32_t>((spec.size + shared.sizes.mss - 1) / shared.sizes.mss);
   una_ = nxt_ = end_ = tx_id_ = 0;
+  timed_out_at_ = kNoTimeout;
   gone_back_to_ = -1;
   copies_.clear();
   order_.clear();
@@ -278,6 +279,7 @@ void RoceSender::OnLossFound(uint32_t packet) {
 void RoceSender::OnTimeout() {
   if (IsDdp() && !ForgetOld()) return;
   ++record_.timeouts;
+  timed_out_at_ = tx_id_;
   if (IsDdp()) {
     while (ForgetOld() && host_->now() - order_.front().at >= shared_->ddp_rto) {
       repair_.SendAlone(order_.front().packet, una_);
@@ -335,6 +337,20 @@ void RoceSender::SetLimit(BitRate limit) {
   GetReady();
 }
 
+// Without a line rate of its own, the flow's is that of its NIC.
+void RoceSender::OnNewLineRate() {
+  const BitRate nic = host_->LineRate(tuple());
+  nic_rate_ = static_cast<double>(nic.bps);
+  if (!shared_->settings.line_rate) {
+    const double line = std::exchange(rate_.line, nic_rate_);
+    if (limit_ == line) limit_ = nic_rate_;
+    rate_.rate = rate_.rate == line ? nic_rate_ : std::min(rate_.rate, nic_rate_);
+  }
+  gap_ = Gap();  // It may now have to space its packets itself, or need not any more.
+  FollowControl();
+  GetReady();
+}
+
 // Marks the packets that an ACK of out-of-order placement reports.
 void RoceSender::TakeMap(const Packet& packet) {
   const UetAck ack = UetAck::From(packet);
@@ -373,7 +389,7 @@ Duration RoceSender::Rto() const {
 
 void RoceSender::OnTimer(FlowTimer kind) {
   if (kind == FlowTimer::kRetransmit) {
-    if (IsDue(rto_, kind)) OnTimeout();
+    if (IsDue(rto_, kind)) HasSentSinceTimeout() ? OnTimeout() : RestartTimer();
   } else if (kind == FlowTimer::kPace) {
     if (IsDue(pace_, kind)) GetReady();
   } else if (IsDue(control_timer_, kind)) {

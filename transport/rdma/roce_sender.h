@@ -62,6 +62,8 @@ class RoceSender {
 
   // Sends no faster than `limit` from now on, whatever the congestion control says; 0: not at all.
   void SetLimit(BitRate limit);
+  // Its NIC may have another rate from now on.
+  void OnNewLineRate();
 
   // Decides the cases whose drops are all known and returns the counters.
   const SenderRecord& Settle(Time known);
@@ -134,6 +136,9 @@ class RoceSender {
     }
   }
   void FollowRate();
+  // A timeout while PFC or pacing holds back what the last one asked for says nothing new. Out-of-
+  // order placement has a timeout for each packet sent.
+  bool HasSentSinceTimeout() const { return IsDdp() || tx_id_ != timed_out_at_; }
   void RestartTimer();
   Duration Rto() const;
   void Set(LazyTimer& timer, FlowTimer kind, Time deadline) {
@@ -158,8 +163,9 @@ class RoceSender {
   Time paced_from_;        // Time at which the last packet left.
   double paced_bits_ = 0;  // Its length on the wire.
   double paced_rate_ = 0;
-  Duration gap_{0};   // Gap() at that length and rate.
-  double limit_ = 0;  // Set by SetLimit; no limit at first.
+  Duration gap_{0};                     // Gap() at that length and rate.
+  double limit_ = 0;                    // Set by SetLimit; no limit at first.
+  uint32_t timed_out_at_ = kNoTimeout;  // tx_id_ at the last timeout.
   double nic_rate_ = 0;
   double followed_rate_ = 0;  // The rate and window that FollowRate() last applied.
   double followed_window_ = 0;

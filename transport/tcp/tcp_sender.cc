@@ -51,6 +51,7 @@ void TcpSender::Prepare(const FlowSpec& spec, uint32_t slot, Host& host, const T
   board_.Reset();
   judge_.Reset();
   nxt_ = tx_id_ = dupacks_ = 0;
+  timed_out_at_ = kNoTimeout;
   // in_round_ belongs to the slot: the NIC may still hold a turn of the flow that was here before.
   in_recovery_ = resend_first_ = send_cwr_ = partial_ack_seen_ = timed_out_ = false;
   window_ = CongestionWindow{.mss = static_cast<double>(mss)};
@@ -340,9 +341,11 @@ void TcpSender::Advance(const Packet& ack, uint32_t newly_sacked) {
   const Duration rtt = shared_->settings.timestamps ? now - ack.sent
                        : sampled == kNever          ? Duration{0}
                                                     : now - sampled;
-  if (rtt.ps > 0) rtt_.Sample(rtt);
+  if (rtt.ps > 0) {
+    rtt_.Sample(rtt);
+    backoff_ = 1;  // RFC 6298 section 5: only a new sample ends the backoff.
+  }
   flow_.srtt = rtt_.srtt();
-  backoff_ = 1;
   timed_out_ = false;
 
   window_.srtt = rtt_.srtt();
@@ -492,6 +495,8 @@ void TcpSender::OnTimer(FlowTimer kind) {
 }
 
 void TcpSender::OnRetransmissionTimer() {
+  // While PFC holds back what the last timeout asked for, another one says nothing new.
+  if (may_send_ && tx_id_ == timed_out_at_) return RestartTimer();
   backoff_ = std::min(2 * backoff_, kMaxBackoff);
   if (!may_send_) return SendSyn();
   OnTimeout();
@@ -499,6 +504,7 @@ void TcpSender::OnRetransmissionTimer() {
 
 void TcpSender::OnTimeout() {
   ++record_.timeouts;
+  timed_out_at_ = tx_id_;
   const bool again = timed_out_ && timed_out_first_ == board_.first();
   if (board_.first() >= recover_) BeginEpisode();
   if (!again) SetThreshold();

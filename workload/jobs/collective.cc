@@ -352,6 +352,7 @@ std::unique_ptr<Schedule> MakeStepSchedule(const CollectiveSettings& settings, u
   const Blocks parts(settings.size.count, static_cast<uint32_t>(channels));
   StepSettings steps;
   steps.waits_for_sends = WaitsForSends(settings);
+  steps.is_broadcast = settings.op == Op::kBroadcast;
   steps.reduce_rate = settings.reduce_rate;
   std::vector<std::unique_ptr<StepAlgorithm>> algorithms;
   for (uint32_t channel = 0; channel < channels; ++channel) {

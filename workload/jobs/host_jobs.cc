@@ -43,6 +43,7 @@ class HostJobs::Rank final : public RankActions {
         place_(place),
         rank_(rank),
         program_(job.schedule().ProgramOf(rank)),
+        waits_for_acks_(job.schedule().goes_down_a_tree() && meeting == nullptr),
         arrivals_(job.schedule().ArrivalsAt(rank)),
         jitter_(
             Rng::Stream(job.settings().seed, "job_jitter", uint64_t{job.number()} << 32 | rank)),
@@ -70,6 +71,7 @@ class HostJobs::Rank final : public RankActions {
     const Message message = job_.schedule().MessageOf(index);
     const Job::Place place{iteration_, index};
     if (records_deeds_) RecordSend(place);
+    if (waits_for_acks_) ++unacknowledged_;
     const bool is_local = job_.AreLocal(rank_, message.dst);
     const Duration overhead = is_local ? job_.settings().local_overhead : job_.settings().overhead;
     if (overhead == Duration{0}) {
@@ -142,6 +144,7 @@ class HostJobs::Rank final : public RankActions {
   void OnAcked(Job::Place place) {
     if (records_deeds_) RecordSent(place);
     if (IsDone(JobSettings::SendDone::kAcked)) NoteSent(place);
+    if (waits_for_acks_) NoteAcknowledged();
     if (job_.settings().unfinished == 0) return;
     const auto at = ConnectionOf(place);
     --at->second.unfinished;
@@ -181,6 +184,7 @@ class HostJobs::Rank final : public RankActions {
         if (IsDone(JobSettings::SendDone::kAcked) || IsDone(JobSettings::SendDone::kHanded)) {
           NoteSent(place);
         }
+        if (waits_for_acks_) NoteAcknowledged();
         return;
       }
       case TimerKind::kLocalReceived: {
@@ -421,6 +425,11 @@ class HostJobs::Rank final : public RankActions {
     Proceed();
   }
 
+  void NoteAcknowledged() {
+    --unacknowledged_;
+    Proceed();
+  }
+
   void BeginIteration() {
     is_running_ = true;
     posted_.clear();
@@ -469,8 +478,11 @@ class HostJobs::Rank final : public RankActions {
       Iteration& its = iterations_.back();
       if (its.end == kNever && program_->is_over()) its.end = host_.now();
       if (!program_->finished()) return;
+      const bool is_last = iteration_ + 1 == job_.settings().iterations;
+      if (unacknowledged_ > 0 && !is_last) return;
       is_running_ = false;
-      if (++iteration_ == job_.settings().iterations) return EndJob();
+      ++iteration_;
+      if (is_last) return EndJob();
       if (meeting_ != nullptr) return meeting_->Arrive(host_.now());
       const Duration pause = Pause();
       if (pause > Duration{0}) {
@@ -500,7 +512,9 @@ class HostJobs::Rank final : public RankActions {
   const size_t place_;      // In HostJobs::ranks_.
   const uint32_t rank_;
   const std::unique_ptr<RankProgram> program_;
-  const uint64_t arrivals_;  // Messages that come in an iteration.
+  const bool waits_for_acks_;    // Before it begins another iteration.
+  uint32_t unacknowledged_ = 0;  // Messages, if it does.
+  const uint64_t arrivals_;      // Messages that come in an iteration.
   Rng jitter_;
   uint32_t iteration_ = 0;
   bool is_running_ = false;

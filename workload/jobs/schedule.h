@@ -147,6 +147,12 @@ class Schedule {
   // The messages that really come to `rank` in an iteration.
   virtual uint64_t ArrivalsAt(uint32_t rank) const = 0;
 
+  // Returns true if data go down a tree, as in a broadcast. A rank has finished when it has
+  // received them, the root at once, and would begin one iteration after the other while those
+  // below it are still in the first. So unless all ranks wait for each other between iterations,
+  // each waits until its own messages have been acknowledged.
+  virtual bool goes_down_a_tree() const { return false; }
+
   // Returns true if programs want OnSent().
   virtual bool waits_for_sends() const { return false; }
 

@@ -144,6 +144,7 @@ class Split final : public Schedule {
   uint64_t ArrivalsAt(uint32_t rank) const override {
     return whole_->ArrivalsAt(rank) + more_arrivals_[rank];
   }
+  bool goes_down_a_tree() const override { return whole_->goes_down_a_tree(); }
   bool waits_for_sends() const override { return whole_->waits_for_sends(); }
   // Of each missing message, the first part that is not there.
   std::vector<uint64_t> MissingAt(uint32_t rank, const HasArrived& has_arrived) const override {

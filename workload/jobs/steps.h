@@ -63,6 +63,7 @@ struct StepSettings {
   std::vector<Lane> lanes;
   // A rank sends a step's message only when those it has sent in earlier steps are finished, too.
   bool waits_for_sends = false;
+  bool is_broadcast = false;
   // How fast a rank adds up what it receives; not set: in no time.
   std::optional<BitRate> reduce_rate = std::nullopt;
 };
@@ -79,6 +80,7 @@ class StepSchedule final : public Schedule {
   uint64_t IncomingOf(uint32_t /*rank*/) const override { return settings_.lanes.size() * steps_; }
   uint64_t OrdinalOf(uint64_t index) const override { return index / ranks_; }
   uint64_t ArrivalsAt(uint32_t rank) const override;
+  bool goes_down_a_tree() const override { return settings_.is_broadcast; }
   bool waits_for_sends() const override { return settings_.waits_for_sends; }
   bool waits_for_all() const override;
   std::vector<uint64_t> MissingAt(uint32_t rank, const HasArrived& has_arrived) const override;

@@ -19,8 +19,10 @@ namespace {
 using Op = CollectiveSettings::Op;
 
 // Groups of ranks that perform collectives, each kind on channels of its own.
-enum class GroupKind : uint32_t { kTensor, kData, kExpert };
-constexpr std::string_view kGroupNames[] = {"tensor", "data", "expert"};
+// Ranks of kExpertData have the same experts.
+enum class GroupKind : uint32_t { kTensor, kData, kExpert, kExpertData };
+constexpr size_t kGroupKinds = 4;
+constexpr std::string_view kGroupNames[kGroupKinds] = {"tensor", "data", "expert", "expert_data"};
 constexpr uint32_t kChannelsOfKind = 0x1000;
 constexpr uint32_t kPipelineChannel = 0x4000;
 
@@ -89,6 +91,8 @@ class RankWriter {
         tensor_group_(GroupFrom(rank / model.tensor() * model.tensor(), 1, model.tensor())),
         data_group_(GroupFrom(FirstOfData(), model.tensor(), model.data())),
         expert_group_(GroupFrom(FirstOfExperts(), model.tensor(), model.expert())),
+        expert_data_group_(GroupFrom(FirstOfExpertData(), model.tensor() * model.expert(),
+                                     model.data() / model.expert())),
         by_layer_(model.tensor() > 1 || settings.zero == 3 || model.expert() > 1) {}
 
   // 1F1B (one forward, one backward): a stage runs as many micro batches ahead as there are stages
@@ -117,6 +121,11 @@ class RankWriter {
   uint32_t FirstOfExperts() const {
     const uint32_t d = rank_ / model_.tensor() % model_.data();
     return FirstOfData() + d / model_.expert() * model_.expert() * model_.tensor();
+  }
+
+  uint32_t FirstOfExpertData() const {
+    const uint32_t d = rank_ / model_.tensor() % model_.data();
+    return FirstOfData() + d % model_.expert() * model_.tensor();
   }
 
   // --- Operations ---
@@ -159,9 +168,14 @@ class RankWriter {
     Block(GroupKind::kExpert, expert_group_, Op::kAllToAll, model_.Dispatch(), label);
   }
 
+  // Of parameters that ranks have in common: those of experts or all others.
+  const std::vector<uint32_t>& GroupOf(GroupKind kind) const {
+    return kind == GroupKind::kExpertData ? expert_data_group_ : data_group_;
+  }
+
   // A collective of data parallelism, which runs beside the computations.
-  uint32_t AddBeside(Op op, int64_t bytes, std::string_view label) {
-    const uint32_t part = AddPart(GroupKind::kData, data_group_, op, bytes, label);
+  uint32_t AddBeside(GroupKind kind, Op op, int64_t bytes, std::string_view label) {
+    const uint32_t part = AddPart(kind, GroupOf(kind), op, bytes, label);
     if (last_beside_) graph_.Require(rank_, part, *last_beside_);
     last_beside_ = part;
     return part;
@@ -194,31 +208,45 @@ class RankWriter {
 
   bool IsDivided() const { return settings_.zero == 3 && data_group_.size() > 1; }
 
+  Duration TimeOf(uint32_t layer, bool is_forward) const {
+    const bool has_experts = model_.HasExperts(stage_, layer);
+    return is_forward ? model_.forward(has_experts) : model_.backward(has_experts);
+  }
+
   // All layers of the stage, forwards or backwards. If no layer communicates, they are one
   // computation.
   void Pass(bool is_forward, bool sums_up) {
-    const Duration time = is_forward ? model_.forward() : model_.backward();
     const uint32_t layers = model_.layers_of_stage();
     const bool sums_buckets = sums_up && settings_.zero < 3 && data_group_.size() > 1;
     if (!by_layer_ && !sums_buckets) {
-      Compute(time * layers, is_forward ? "forward" : "backward");
+      Compute(TimeOf(0, is_forward) * layers, is_forward ? "forward" : "backward");
       return;
     }
     gathers_.clear();
+    const auto layer_at = [&](size_t turn) {
+      return static_cast<uint32_t>(is_forward ? turn : layers - 1 - turn);
+    };
     const uint32_t ahead = static_cast<uint32_t>(settings_.prefetch);
-    for (uint32_t i = 0; IsDivided() && i < std::min(ahead, layers); ++i) Gather(cursor_);
-    Buckets buckets;
+    for (uint32_t i = 0; IsDivided() && i < std::min(ahead, layers); ++i) {
+      Gather(layer_at(i), cursor_, std::nullopt);
+    }
+    int64_t shared = 0;  // Bytes of gradients in the buckets that are being filled.
+    int64_t of_experts = 0;
     for (uint32_t i = 0; i < layers; ++i) {
-      const uint32_t layer = is_forward ? i : layers - 1 - i;
-      if (IsDivided() && ahead == 0) Gather(cursor_);
-      const uint32_t first = Layer(layer, i, is_forward, time);
-      if (IsDivided() && ahead > 0 && i + ahead < layers) GatherFrom(first);
-      if (IsDivided() && !is_forward && sums_up) {
-        const uint32_t sum =
-            AddBeside(Op::kReduceScatter, model_.LayerGradients(), "reduce gradients");
-        graph_.Require(rank_, sum, *cursor_);
+      const uint32_t layer = layer_at(i);
+      if (IsDivided() && ahead == 0) Gather(layer, cursor_, std::nullopt);
+      const uint32_t first = Layer(layer, i, is_forward, TimeOf(layer, is_forward));
+      if (IsDivided() && ahead > 0 && i + ahead < layers) {
+        Gather(layer_at(i + ahead), std::nullopt, first);
       }
-      if (sums_buckets) SumUp(buckets, layer, i + 1 == layers);
+      if (IsDivided() && !is_forward && sums_up) ReduceGradients(layer);
+      if (!sums_buckets) continue;
+      const bool is_last = i + 1 == layers;
+      SumUp(GroupKind::kData, shared, model_.GradientsOf(stage_, layer), is_last);
+      if (expert_data_group_.size() == 1) continue;
+      const int64_t experts =
+          model_.HasExperts(stage_, layer) ? model_.ExpertGradients() : int64_t{0};
+      SumUp(GroupKind::kExpertData, of_experts, experts, is_last);
     }
   }
 
@@ -241,31 +269,50 @@ class RankWriter {
 
   // --- Parameters and gradients ---
 
-  // Gathers the parameters of the next layer, once `after` has finished.
-  void Gather(std::optional<uint32_t> after) {
-    gathers_.push_back(AddBeside(Op::kAllGather, model_.LayerParameters(), "gather parameters"));
-    if (after) graph_.Require(rank_, gathers_.back(), *after);
-  }
-  // The same, once `after` has started.
-  void GatherFrom(uint32_t after) {
-    Gather(std::nullopt);
-    graph_.RequireStart(rank_, gathers_.back(), after);
+  // Returns true if other ranks have the same experts of the layer.
+  bool SharesExperts(uint32_t layer) const {
+    return model_.HasExperts(stage_, layer) && expert_data_group_.size() > 1;
   }
 
-  struct Buckets {
-    int64_t filled = 0;
+  // Gathers the parameters of `layer`, the next one, once `finished` has finished and `started` has
+  // started.
+  void Gather(uint32_t layer, std::optional<uint32_t> finished, std::optional<uint32_t> started) {
+    const auto gather = [&](GroupKind kind, int64_t bytes) {
+      const uint32_t part = AddBeside(kind, Op::kAllGather, bytes, "gather parameters");
+      if (finished) graph_.Require(rank_, part, *finished);
+      if (started) graph_.RequireStart(rank_, part, *started);
+      return part;
+    };
+    uint32_t last = gather(GroupKind::kData, model_.ParametersOf(stage_, layer));
+    if (SharesExperts(layer)) last = gather(GroupKind::kExpertData, model_.ExpertParameters());
+    gathers_.push_back(last);
+  }
+
+  // zero 3: the gradients of a layer are there.
+  void ReduceGradients(uint32_t layer) {
+    const auto reduce = [&](GroupKind kind, int64_t bytes) {
+      const uint32_t part = AddBeside(kind, Op::kReduceScatter, bytes, "reduce gradients");
+      graph_.Require(rank_, part, *cursor_);
+    };
+    reduce(GroupKind::kData, model_.GradientsOf(stage_, layer));
+    if (SharesExperts(layer)) reduce(GroupKind::kExpertData, model_.ExpertGradients());
+  }
+
+  struct Summed {
+    GroupKind kind;
+    int64_t bytes;
   };
 
-  // The gradients of a layer are there. They fill buckets, each of which is summed up when full;
-  // the last one may remain smaller.
-  void SumUp(Buckets& buckets, uint32_t layer, bool is_last) {
-    buckets.filled += model_.GradientsOf(stage_, layer);
-    while (buckets.filled >= model_.Bucket() || (is_last && buckets.filled > 0)) {
-      const int64_t bytes = std::min(buckets.filled, model_.Bucket());
-      buckets.filled -= bytes;
+  // Zero 0 to 2: `bytes` of gradients are there. They fill buckets, each of which is summed up when
+  // full; the last one may remain smaller.
+  void SumUp(GroupKind kind, int64_t& filled, int64_t bytes, bool is_last) {
+    filled += bytes;
+    while (filled >= model_.Bucket() || (is_last && filled > 0)) {
+      const int64_t its = std::min(filled, model_.Bucket());
+      filled -= its;
       const Op op = settings_.zero == 0 ? Op::kAllReduce : Op::kReduceScatter;
-      graph_.Require(rank_, AddBeside(op, bytes, "reduce gradients"), *cursor_);
-      summed_.push_back(bytes);
+      graph_.Require(rank_, AddBeside(kind, op, its, "reduce gradients"), *cursor_);
+      summed_.push_back({kind, its});
     }
   }
 
@@ -279,9 +326,9 @@ class RankWriter {
       Compute(model_.optimizer(), "optimizer");
     }
     if (settings_.zero != 1 && settings_.zero != 2) return;
-    for (const int64_t bytes : summed_) {
+    for (const auto& [kind, bytes] : summed_) {
       const uint32_t gather =
-          AddBeside(Op::kAllGather, model_.ParametersFor(bytes), "gather parameters");
+          AddBeside(kind, Op::kAllGather, model_.ParametersFor(bytes), "gather parameters");
       graph_.Require(rank_, gather, *cursor_);
     }
   }
@@ -295,12 +342,13 @@ class RankWriter {
   const std::vector<uint32_t> tensor_group_;
   const std::vector<uint32_t> data_group_;
   const std::vector<uint32_t> expert_group_;
+  const std::vector<uint32_t> expert_data_group_;
   const bool by_layer_;
   std::optional<uint32_t> cursor_;
   std::optional<uint32_t> last_beside_;
-  size_t turns_[3] = {};           // Collectives so far, by kind of group.
-  std::vector<uint32_t> gathers_;  // Of a pass, by the turn of the layer.
-  std::vector<int64_t> summed_;    // The sizes of the buckets.
+  size_t turns_[kGroupKinds] = {};  // Collectives so far, by kind of group.
+  std::vector<uint32_t> gathers_;   // Of a pass, by the turn of the layer.
+  std::vector<Summed> summed_;      // The buckets.
 };
 
 }  // namespace

@@ -40,6 +40,9 @@ void TrainingSettings::Parallel::Declare(Fields& fields) {
 }
 
 void TrainingSettings::Experts::Declare(Fields& fields) {
+  fields.AddOr(
+      "auto", "experts", experts, Between<int64_t>(1, 65'536),
+      "The experts of a layer. auto: parallel.expert, one for each rank that shares them.");
   fields.Add("top_k", top_k, Between<int64_t>(1, 64), "The experts that each token goes to.");
   fields.Add("every", every, Between<int64_t>(1, 10'000), "Every so many layers have experts.");
 }
@@ -96,6 +99,14 @@ void TrainingSettings::Check(
                                          "of {}",
                                          groups, parallel.expert));
   }
+  const int64_t experts = moe.experts.value_or(parallel.expert);
+  if (experts % parallel.expert != 0) {
+    error("moe.experts",
+          fmt::format("{} experts do not divide among {} ranks", experts, parallel.expert));
+  }
+  if (parallel.expert > 1 && moe.top_k > experts) {
+    error("moe.top_k", fmt::format("a token cannot go to {} of {} experts", moe.top_k, experts));
+  }
   constexpr int64_t kMostExpertRanks = 256;  // All of them send to each other at once.
   if (parallel.expert > kMostExpertRanks) {
     error("parallel.expert", fmt::format("is more than {}", kMostExpertRanks));
@@ -110,9 +121,14 @@ TrainingModel::TrainingModel(const TrainingSettings& settings, uint32_t ranks)
       expert_(static_cast<uint32_t>(settings.parallel.expert)),
       layers_of_stage_(static_cast<uint32_t>(settings.model.layers) / stages_) {}
 
+int64_t TrainingModel::FeedForwardParameters() const {
+  return 3 * settings_.model.hidden * settings_.model.ffn;
+}
+
 int64_t TrainingModel::ParametersOfLayer() const {
   const TrainingSettings::Model& m = settings_.model;
-  return 2 * m.hidden * m.hidden + 2 * m.hidden * m.kv_hidden + 3 * m.hidden * m.ffn + 2 * m.hidden;
+  return 2 * m.hidden * m.hidden + 2 * m.hidden * m.kv_hidden + FeedForwardParameters() +
+         2 * m.hidden;
 }
 
 int64_t TrainingModel::Parameters() const {
@@ -125,22 +141,25 @@ double TrainingModel::tokens() const {
          static_cast<double>(settings_.model.seq);
 }
 
-double TrainingModel::ForwardFlop() const {
+double TrainingModel::ForwardFlop(bool has_experts) const {
   const double attention =
       4 * static_cast<double>(settings_.model.seq) * static_cast<double>(settings_.model.hidden);
-  return tokens() * (2 * static_cast<double>(ParametersOfLayer()) + attention);
+  const int64_t more = has_experts ? settings_.moe.top_k - 1 : 0;  // Experts beyond one.
+  const int64_t parameters = ParametersOfLayer() + more * FeedForwardParameters();
+  return tokens() * (2 * static_cast<double>(parameters) + attention);
 }
 
-Duration TrainingModel::forward() const {
+Duration TrainingModel::forward(bool has_experts) const {
   if (settings_.compute.forward) return Scaled(*settings_.compute.forward);
   // FLOP over 10^12 per second is a number of picoseconds.
-  const double ps = ForwardFlop() / (static_cast<double>(tensor_) * settings_.tera_flops);
+  const double ps =
+      ForwardFlop(has_experts) / (static_cast<double>(tensor_) * settings_.tera_flops);
   return Scaled(Duration{static_cast<int64_t>(std::min(ps, 1e18))});
 }
 
-Duration TrainingModel::backward() const {
+Duration TrainingModel::backward(bool has_experts) const {
   if (settings_.compute.backward) return Scaled(*settings_.compute.backward);
-  return 2 * forward();
+  return 2 * forward(has_experts);
 }
 
 Duration TrainingModel::optimizer() const { return Scaled(settings_.optimizer); }
@@ -156,24 +175,32 @@ int64_t TrainingModel::PipelineMessage() const {
 
 int64_t TrainingModel::Dispatch() const { return Activation() * settings_.moe.top_k; }
 
-int64_t TrainingModel::LayerParameters() const {
-  return Scaled(static_cast<double>(ParametersOfLayer() / tensor_) *
-                static_cast<double>(settings_.model.element.count));
-}
-
-int64_t TrainingModel::LayerGradients() const {
-  return Scaled(static_cast<double>(ParametersOfLayer() / tensor_) *
-                static_cast<double>(settings_.model.grad_element.count));
-}
-
-int64_t TrainingModel::GradientsOf(uint32_t stage, uint32_t layer) const {
+int64_t TrainingModel::CountOf(uint32_t stage, uint32_t layer) const {
   const TrainingSettings::Model& m = settings_.model;
   int64_t parameters = ParametersOfLayer();
+  if (HasExperts(stage, layer)) parameters -= FeedForwardParameters();
   if (stage == 0 && layer == 0) parameters += m.vocab * m.hidden;
   const bool is_last = stage + 1 == stages_ && layer + 1 == layers_of_stage_;
   if (is_last) parameters += m.vocab * m.hidden + m.hidden;
-  return Scaled(static_cast<double>(parameters / tensor_) *
-                static_cast<double>(m.grad_element.count));
+  return parameters / tensor_;
+}
+
+int64_t TrainingModel::CountOfExperts() const {
+  const int64_t of_rank = settings_.moe.experts.value_or(expert_) / expert_;
+  return of_rank * (FeedForwardParameters() / tensor_);
+}
+
+int64_t TrainingModel::ParametersOf(uint32_t stage, uint32_t layer) const {
+  return Scaled(CountOf(stage, layer), settings_.model.element);
+}
+int64_t TrainingModel::GradientsOf(uint32_t stage, uint32_t layer) const {
+  return Scaled(CountOf(stage, layer), settings_.model.grad_element);
+}
+int64_t TrainingModel::ExpertParameters() const {
+  return Scaled(CountOfExperts(), settings_.model.element);
+}
+int64_t TrainingModel::ExpertGradients() const {
+  return Scaled(CountOfExperts(), settings_.model.grad_element);
 }
 
 int64_t TrainingModel::ParametersFor(int64_t gradient_bytes) const {
@@ -189,6 +216,10 @@ bool TrainingModel::HasExperts(uint32_t stage, uint32_t layer) const {
 
 int64_t TrainingModel::Scaled(double bytes) const {
   return std::max<int64_t>(std::llround(bytes * settings_.scale), 1);
+}
+
+int64_t TrainingModel::Scaled(int64_t elements, Bytes element) const {
+  return Scaled(static_cast<double>(elements) * static_cast<double>(element.count));
 }
 
 Duration TrainingModel::Scaled(Duration time) const {

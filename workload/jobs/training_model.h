@@ -41,6 +41,7 @@ struct TrainingSettings {
     void Declare(Fields& fields);
   };
   struct Experts {
+    std::optional<int64_t> experts;  // Of a layer. Not set: one for each rank that shares them.
     int64_t top_k = 2;
     int64_t every = 1;
 
@@ -91,28 +92,36 @@ class TrainingModel {
   // Numbers that do not depend on how the work is split, unscaled.
   int64_t ParametersOfLayer() const;
   int64_t Parameters() const;
-  double ForwardFlop() const;  // Of a layer and a micro batch.
+  // Of a layer and a micro batch. Each token goes through top_k experts.
+  double ForwardFlop(bool has_experts) const;
 
   // A layer and a micro batch.
-  Duration forward() const;
-  Duration backward() const;
+  Duration forward(bool has_experts) const;
+  Duration backward(bool has_experts) const;
   Duration optimizer() const;
 
   int64_t Activation() const;       // A micro batch's, as tensor parallelism exchanges it.
   int64_t PipelineMessage() const;  // A rank's part of the activations for the next stage.
   int64_t Dispatch() const;         // A rank's tokens for experts.
-  int64_t LayerParameters() const;  // Bytes of a rank's part of a layer.
-  int64_t LayerGradients() const;
-  // Layer 0 is a stage's first. The embedding belongs to the first layer of all, the head to the
-  // last.
+  // Bytes of a rank's part of a layer, without experts. Layer 0 is a stage's first. The embedding
+  // belongs to the first layer of all, the head to the last.
+  int64_t ParametersOf(uint32_t stage, uint32_t layer) const;
   int64_t GradientsOf(uint32_t stage, uint32_t layer) const;
+  // Bytes of a rank's part of its experts in a layer. The router's are neglected.
+  int64_t ExpertParameters() const;
+  int64_t ExpertGradients() const;
   int64_t Bucket() const { return Scaled(static_cast<double>(settings_.bucket.count)); }
   // The parameters that go with so many bytes of gradients.
   int64_t ParametersFor(int64_t gradient_bytes) const;
   bool HasExperts(uint32_t stage, uint32_t layer) const;
 
  private:
+  int64_t FeedForwardParameters() const;
+  // Numbers of parameters of a rank.
+  int64_t CountOf(uint32_t stage, uint32_t layer) const;
+  int64_t CountOfExperts() const;
   int64_t Scaled(double bytes) const;
+  int64_t Scaled(int64_t elements, Bytes element) const;
   Duration Scaled(Duration time) const;
   double tokens() const;
 

@@ -148,6 +148,7 @@ class TreeSchedule final : public Schedule {
     }
     return count;
   }
+  bool goes_down_a_tree() const override { return settings_.goes_down; }
   bool waits_for_all() const override {
     return settings_.goes_up && settings_.goes_down && !settings_.reduce_rate;
   }

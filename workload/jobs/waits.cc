@@ -408,7 +408,8 @@ class RankWaits {
  private:
   // The first message of its own that the rank may wait for.
   std::optional<FlowId> OwnOpen(uint32_t rank) const {
-    if (!job_.schedule().waits_for_sends()) return std::nullopt;
+    const Schedule& schedule = job_.schedule();
+    if (!schedule.waits_for_sends() && !schedule.goes_down_a_tree()) return std::nullopt;
     for (const auto& [id, message] : open_) {
       if (!job_.Owns(id) || message.sent == kNever) continue;
       const Job::Place place = job_.PlaceOf(id);

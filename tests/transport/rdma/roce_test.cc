@@ -276,9 +276,10 @@ TEST(RoceTurnsTest, AcksGiveNoMoreTurns) {
   for (size_t i = 0; i < 200; ++i) ASSERT_EQ(turns[i], i % 2) << i;
 }
 
-// The only packet is lost, and from 1 us on the queue pair may not send. The timeout is not
-// doubled, and runs on: it has passed at 10, 20, ... and 100 us.
-TEST(RoceLimitTest, TimeoutsGoOnWhileNothingMayBeSent) {
+// The only packet is lost, and from 1 us on the queue pair may not send. A timeout at 10 us asks
+// for the packet; further ones would say nothing new. From 85 us on it may send again, and the
+// packet leaves.
+TEST(RoceLimitTest, ATimeoutNeedsAPacketThatHasLeftSinceTheLastOne) {
   for (const std::string more : {"rto: 10us", "recovery: irn, rto_low: 10us"}) {
     Lab lab({.graph = Links(2),
              .transport = Roce(more),
@@ -286,11 +287,13 @@ TEST(RoceLimitTest, TimeoutsGoOnWhileNothingMayBeSent) {
     lab.AddFlow(0, 1, 1'000);
     lab.SampleEvery(1_us, [&](Time now) {
       if (now == Time{} + 1_us) lab.network().host(0).transport().SetRateLimit(0, {0});
+      if (now == Time{} + 85_us) lab.network().host(0).transport().SetRateLimit(0, 100_Gbps);
     });
     lab.Run(Time{} + 105_us);
-    EXPECT_FALSE(lab.finished());
-    EXPECT_EQ(lab.Record(0).sender.timeouts, 10) << more;
-    EXPECT_EQ(lab.Record(0).sender.packets_sent, 1) << more;
+    EXPECT_TRUE(lab.finished());
+    EXPECT_EQ(lab.Record(0).sender.timeouts, 1) << more;
+    EXPECT_EQ(lab.Record(0).sender.packets_sent, 2) << more;
+    EXPECT_GT(lab.Record(0).sender.done, Time{} + 85_us) << more;
   }
 }
 

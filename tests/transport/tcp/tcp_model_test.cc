@@ -395,10 +395,12 @@ class SenderModel {
     rack_.una = una_;
     Duration rtt = sent && !ambiguous ? now - *sent : Duration{0};
     if (rules_.timestamps) rtt = now - ack.sent;
-    if (rtt.ps > 0) rtt_.Sample(rtt);
+    if (rtt.ps > 0) {
+      rtt_.Sample(rtt);
+      backoff_ = 1;
+    }
     EXPECT_EQ(news.newly_acked, bytes);
     EXPECT_EQ(news.rtt, rtt);
-    backoff_ = 1;
     timed_out_at_.reset();
     const bool uses_window = flight >= cwnd_ - mss_ || (cwnd_ < ssthresh_ && cwnd_ < 2 * flight);
     Control(bytes, ack.Has(Packet::kEce), uses_window);

@@ -42,15 +42,15 @@ TEST(TrainingModelTest, HasTheWorkedNumbers) {
   const TrainingModel small(SmallModel(), 64);
   EXPECT_EQ(small.ParametersOfLayer(), 202'383'360);
   EXPECT_EQ(small.Parameters(), 6'738'415'616);
-  EXPECT_EQ(small.ForwardFlop(), 1'932'802'392'064.0);
-  EXPECT_EQ(small.forward(), Duration{4'832'005'980});
-  EXPECT_EQ(small.backward(), 2 * Duration{4'832'005'980});
-  EXPECT_EQ(small.LayerParameters(), 404'766'720);
+  EXPECT_EQ(small.ForwardFlop(false), 1'932'802'392'064.0);
+  EXPECT_EQ(small.forward(false), Duration{4'832'005'980});
+  EXPECT_EQ(small.backward(false), 2 * Duration{4'832'005'980});
+  EXPECT_EQ(small.ParametersOf(0, 1), 404'766'720);
 
   const TrainingModel large(LargeModel(), 1024);
   EXPECT_EQ(large.ParametersOfLayer(), 855'654'400);
   EXPECT_EQ(large.Parameters(), 68'976'648'192);
-  EXPECT_EQ(large.forward(), Duration{2'362'273'955});
+  EXPECT_EQ(large.forward(false), Duration{2'362'273'955});
   EXPECT_EQ(large.Activation(), 67'108'864);
   EXPECT_EQ(large.PipelineMessage(), 67'108'864);
   int64_t inner = 0;
@@ -73,7 +73,6 @@ TEST(TrainingModelTest, GradientsOfAllLayersAreThoseOfTheModel) {
     const TrainingModel model(settings, static_cast<uint32_t>(pipeline));
     EXPECT_EQ(model.ParametersOfLayer(), layer);
     EXPECT_EQ(model.Parameters(), 12 * layer + 2 * 100 * 6 + 6);
-    EXPECT_EQ(model.LayerGradients(), 4 * layer);
     EXPECT_EQ(model.layers_of_stage(), 12 / pipeline);
     int64_t all = 0;
     for (uint32_t stage = 0; stage < pipeline; ++stage) {
@@ -91,8 +90,8 @@ TEST(TrainingModelTest, GradientsOfAllLayersAreThoseOfTheModel) {
   settings.parallel.pipeline = 1;
   settings.parallel.tensor = 5;
   const TrainingModel shared(settings, 5);
-  EXPECT_EQ(shared.LayerParameters(), layer / 5 * 2);
-  EXPECT_EQ(shared.LayerGradients(), layer / 5 * 4);
+  EXPECT_EQ(shared.ParametersOf(0, 1), layer / 5 * 2);
+  EXPECT_EQ(shared.GradientsOf(0, 1), layer / 5 * 4);
   EXPECT_EQ(shared.GradientsOf(0, 0), (layer + 600) / 5 * 4);
 }
 
@@ -123,24 +122,29 @@ TEST(TrainingModelTest, TimesFollowFromTheModelOrAreGiven) {
   settings.model.micro_batch = 3;
   settings.tera_flops = 0.5;
   const double flop = 21 * (2 * (200 + 100 + 180 + 20) + 4 * 7 * 10);
-  EXPECT_EQ(TrainingModel(settings, 1).ForwardFlop(), flop);
-  EXPECT_EQ(TrainingModel(settings, 1).forward(), Duration{2 * static_cast<int64_t>(flop)});
-  EXPECT_EQ(TrainingModel(settings, 1).backward(), Duration{4 * static_cast<int64_t>(flop)});
+  EXPECT_EQ(TrainingModel(settings, 1).ForwardFlop(false), flop);
+  EXPECT_EQ(TrainingModel(settings, 1).forward(false), Duration{2 * static_cast<int64_t>(flop)});
+  EXPECT_EQ(TrainingModel(settings, 1).backward(false), Duration{4 * static_cast<int64_t>(flop)});
+  // Each token goes through the networks of three experts, with 180 parameters each.
+  settings.moe.top_k = 3;
+  EXPECT_EQ(TrainingModel(settings, 1).ForwardFlop(true), flop + 21 * 2 * 2 * 180);
+  EXPECT_EQ(TrainingModel(settings, 1).backward(true),
+            Duration{4 * static_cast<int64_t>(flop + 21 * 2 * 2 * 180)});
   settings.parallel.tensor = 4;
-  EXPECT_EQ(TrainingModel(settings, 4).forward(), Duration{static_cast<int64_t>(flop) / 2});
+  EXPECT_EQ(TrainingModel(settings, 4).forward(false), Duration{static_cast<int64_t>(flop) / 2});
   settings.compute.forward = 5_us;
-  EXPECT_EQ(TrainingModel(settings, 4).forward(), 5_us);
-  EXPECT_EQ(TrainingModel(settings, 4).backward(), 10_us);
+  EXPECT_EQ(TrainingModel(settings, 4).forward(false), 5_us);
+  EXPECT_EQ(TrainingModel(settings, 4).backward(false), 10_us);
   settings.compute.backward = 7_us;
   settings.optimizer = 3_us;
-  EXPECT_EQ(TrainingModel(settings, 4).backward(), 7_us);
+  EXPECT_EQ(TrainingModel(settings, 4).backward(false), 7_us);
   EXPECT_EQ(TrainingModel(settings, 4).optimizer(), 3_us);
   settings.compute.forward.reset();
-  EXPECT_EQ(TrainingModel(settings, 4).backward(), 7_us);
+  EXPECT_EQ(TrainingModel(settings, 4).backward(false), 7_us);
   // A layer that takes for ever takes 10^18 ps.
   settings.model.seq = 1 << 24;
   settings.tera_flops = 1e-12;
-  EXPECT_EQ(TrainingModel(settings, 4).forward(), Duration{1'000'000'000'000'000'000});
+  EXPECT_EQ(TrainingModel(settings, 4).forward(false), Duration{1'000'000'000'000'000'000});
 }
 
 TEST(TrainingModelTest, AllBytesAndTimesAreScaled) {
@@ -151,12 +155,12 @@ TEST(TrainingModelTest, AllBytesAndTimesAreScaled) {
   settings.bucket = Bytes{1'999};
   settings.scale = 0.25;
   const TrainingModel model(settings, 1);
-  EXPECT_EQ(model.forward(), 1_us);
-  EXPECT_EQ(model.backward(), Duration{2'250'000});
+  EXPECT_EQ(model.forward(false), 1_us);
+  EXPECT_EQ(model.backward(false), Duration{2'250'000});
   EXPECT_EQ(model.optimizer(), 500_ns);
   EXPECT_EQ(model.Activation(), 35);
-  EXPECT_EQ(model.LayerParameters(), (200 + 20 + 30 + 20) * 2 / 4);
-  EXPECT_EQ(model.LayerGradients(), 135);
+  EXPECT_EQ(model.ParametersOf(0, 0), (200 + 20 + 30 + 20 + 10 + 10 + 10) * 2 / 4);
+  EXPECT_EQ(model.GradientsOf(0, 0), 150);
   EXPECT_EQ(model.Bucket(), 500);  // 499.75, rounded.
   settings.scale = 1e-9;
   EXPECT_EQ(TrainingModel(settings, 1).Activation(), 1);  // A byte at least.
@@ -222,12 +226,54 @@ TEST(TrainingGraphTest, FullyShardedLayersAreGatheredTwiceAndReducedOnce) {
   TrainingSettings settings = SmallModel();
   settings.zero = 3;
   std::map<std::string, int> count;
+  std::map<std::string, double> bytes;
+  int inner = 0;
   for (const Part& part : PartsOf(settings, 64)) {
     ++count[part.label];
-    EXPECT_EQ(part.bytes, 63.0 * 404'766'720) << part.label;
+    bytes[part.label] += part.bytes;
+    inner += part.bytes == 63.0 * 404'766'720 ? 1 : 0;
   }
   EXPECT_EQ(count,
             (std::map<std::string, int>{{"gather parameters", 64}, {"reduce gradients", 32}}));
+  EXPECT_EQ(inner, 3 * 30);  // The first layer has the embedding, too, and the last the head.
+  EXPECT_EQ(bytes["reduce gradients"], 63 * 2 * 6'738'415'616.0);
+  EXPECT_EQ(bytes["gather parameters"], 2 * 63 * 2 * 6'738'415'616.0);
+}
+
+// Two groups of two ranks share four experts. Ranks 0 and 2 have the same two of them, and so have
+// 1 and 3; all four have the rest of the layer.
+TEST(TrainingGraphTest, GradientsOfExpertsAreSummedByTheRanksThatHaveThem) {
+  TrainingSettings settings;
+  settings.model = {.layers = 1, .hidden = 10, .ffn = 7, .kv_hidden = 5, .vocab = 3, .seq = 1};
+  settings.parallel = {.tensor = 1, .pipeline = 1, .data = 4, .expert = 2};
+  settings.moe.experts = 4;
+  const double shared = 2 * (200 + 100 + 20 + 2 * 30 + 10);  // With embedding, head and last norm.
+  const double experts = 2 * 2 * 210;
+  const auto labelled = [&](int64_t zero, const std::string& label) {
+    settings.zero = zero;
+    std::vector<Part> parts = PartsOf(settings, 4, /*rank=*/1);
+    std::erase_if(parts, [&](const Part& part) { return part.label != label; });
+    return parts;
+  };
+  using Parts = std::vector<Part>;
+  EXPECT_EQ(labelled(0, "reduce gradients"), (Parts{{"reduce gradients", 4, 2 * 3 * shared},
+                                                    {"reduce gradients", 2, 2 * 1 * experts}}));
+  for (const int64_t zero : {1, 3}) {
+    EXPECT_EQ(labelled(zero, "reduce gradients"),
+              (Parts{{"reduce gradients", 4, 3 * shared}, {"reduce gradients", 2, experts}}));
+  }
+  EXPECT_EQ(labelled(1, "gather parameters"),
+            (Parts{{"gather parameters", 4, 3 * shared}, {"gather parameters", 2, experts}}));
+  EXPECT_EQ(labelled(3, "gather parameters").size(), 4u);  // Before both passes.
+  const auto graph = MakeTrainingGraph(settings, 4);
+  std::set<std::vector<uint32_t>> groups;
+  for (const auto& its : graph->collectives()) {
+    if (its.group_name.starts_with("expert_data")) groups.insert(its.group);
+  }
+  EXPECT_EQ(groups, (std::set<std::vector<uint32_t>>{{0, 2}, {1, 3}}));
+  // Each rank has experts of its own: nothing to sum up.
+  settings.parallel.expert = 4;
+  EXPECT_EQ(labelled(0, "reduce gradients"), (Parts{{"reduce gradients", 4, 2 * 3 * shared}}));
 }
 
 MessageTimes NoTime(const Message& /*message*/) { return {Duration{0}, Duration{0}}; }
@@ -282,8 +328,8 @@ class Script {
     }
     Add(fmt::format("compute optimizer {}", settings.optimizer.ps));
     if (settings.zero == 0) return;
-    for (const int64_t bytes : buckets_) {
-      Collective("data", "all_gather", model_.ParametersFor(bytes), "gather parameters");
+    for (const auto& [kind, bytes] : buckets_) {
+      Collective(kind, "all_gather", model_.ParametersFor(bytes), "gather parameters");
     }
   }
 
@@ -307,7 +353,11 @@ class Script {
       const bool same_t = other % Tensor() == rank_ % Tensor();
       const bool same_d = d_of(other) == d_of(rank_);
       const bool same_e = d_of(other) / Expert() == d_of(rank_) / Expert();
-      const bool is_in = kind == "tensor" ? same_d : same_t && (kind == "data" || same_e);
+      const bool same_experts = d_of(other) % Expert() == d_of(rank_) % Expert();
+      const bool is_in = kind == "tensor"        ? same_d
+                         : kind == "data"        ? same_t
+                         : kind == "expert_data" ? same_t && same_experts
+                                                 : same_t && same_e;
       if (is_in) group.push_back(other);
     }
     return group;
@@ -346,16 +396,19 @@ class Script {
 
   void Layers(bool is_forward, bool sums_up) {
     const std::string label = is_forward ? "forward" : "backward";
-    const int64_t ps = (is_forward ? model_.forward() : model_.backward()).ps;
+    const auto time = [&](bool has_experts) {
+      return (is_forward ? model_.forward(has_experts) : model_.backward(has_experts)).ps;
+    };
     const uint32_t layers = model_.layers_of_stage();
     if (Tensor() == 1 && Expert() == 1 && !sums_up) {
-      return Add(fmt::format("compute {} {}", label, ps * layers));
+      return Add(fmt::format("compute {} {}", label, time(false) * layers));
     }
-    int64_t filled = 0;
+    std::map<std::string, int64_t> filled;  // By kind of group.
     for (uint32_t i = 0; i < layers; ++i) {
       const uint32_t layer = is_forward ? i : layers - 1 - i;
       const uint32_t number = Stage() * layers + layer + 1;
       const bool has_experts = Expert() > 1 && number % settings_.moe.every == 0;
+      const int64_t ps = time(has_experts);
       if (Tensor() == 1 && !has_experts) {
         Add(fmt::format("compute {} {}", label, ps));
       } else {
@@ -370,23 +423,26 @@ class Script {
         if (has_experts) Collective("expert", "all_to_all", model_.Dispatch(), after);
       }
       if (!sums_up) continue;
-      filled += model_.GradientsOf(Stage(), layer);
-      while (filled >= model_.Bucket()) SumUp(filled, model_.Bucket());
-      if (i + 1 == layers && filled > 0) SumUp(filled, filled);
+      filled["data"] += model_.GradientsOf(Stage(), layer);
+      if (has_experts && Data() > Expert()) filled["expert_data"] += model_.ExpertGradients();
+      for (auto& [kind, bytes] : filled) {
+        while (bytes >= model_.Bucket()) SumUp(kind, bytes, model_.Bucket());
+        if (i + 1 == layers && bytes > 0) SumUp(kind, bytes, bytes);
+      }
     }
   }
-  void SumUp(int64_t& filled, int64_t bytes) {
+  void SumUp(const std::string& kind, int64_t& filled, int64_t bytes) {
     filled -= bytes;
-    buckets_.push_back(bytes);
-    Collective("data", settings_.zero == 0 ? "all_reduce" : "reduce_scatter", bytes,
+    buckets_.emplace_back(kind, bytes);
+    Collective(kind, settings_.zero == 0 ? "all_reduce" : "reduce_scatter", bytes,
                "reduce gradients");
   }
 
   const TrainingSettings& settings_;
   const TrainingModel model_;
   const uint32_t rank_;
-  std::map<std::string, int> turns_;  // By kind of group.
-  std::vector<int64_t> buckets_;
+  std::map<std::string, int> turns_;                      // By kind of group.
+  std::vector<std::pair<std::string, int64_t>> buckets_;  // With the kind of group.
   std::vector<std::string> lines_;
 };
 
@@ -434,7 +490,7 @@ TEST(TrainingGraphTest, RanksDoWhatTheScriptSays) {
               settings.compute = {Duration{1'001}, Duration{3'003}};
               settings.optimizer = Duration{77};
               // A last bucket of a byte, of several, and none.
-              const int64_t gradients = TrainingModel(settings, 1).LayerGradients();
+              const int64_t gradients = TrainingModel(settings, 1).GradientsOf(0, 2);
               settings.bucket = Bytes{batches == 1 ? gradients - 1 : gradients / 2};
               const uint32_t ranks = static_cast<uint32_t>(tensor * pipeline * data);
               const auto graph = MakeTrainingGraph(settings, ranks);
@@ -455,8 +511,8 @@ TEST(TrainingGraphTest, RanksDoWhatTheScriptSays) {
 TEST(TrainingGraphTest, GroupsHaveChannelsOfTheirOwn) {
   TrainingSettings settings;
   settings.model = {.layers = 2, .hidden = 6, .ffn = 5, .kv_hidden = 4, .vocab = 9, .seq = 3};
-  settings.parallel = {2, 2, 2, 2};
-  const auto graph = MakeTrainingGraph(settings, 8);
+  settings.parallel = {2, 2, 4, 2};
+  const auto graph = MakeTrainingGraph(settings, 16);
   std::map<std::string, std::set<uint32_t>> channels;
   for (const auto& collective : graph->collectives()) {
     for (uint64_t slot = 0; slot < collective.schedule->slots(); ++slot) {
@@ -467,7 +523,7 @@ TEST(TrainingGraphTest, GroupsHaveChannelsOfTheirOwn) {
   for (const Operation& op : graph->OpsOf(0)) {
     if (op.kind == Operation::Kind::kSend) channels["pipeline"].insert(op.channel);
   }
-  EXPECT_EQ(channels.size(), 4u);
+  EXPECT_EQ(channels.size(), 5u);
   std::set<uint32_t> all;
   size_t count = 0;
   for (const auto& [kind, its] : channels) {
