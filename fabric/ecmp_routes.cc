@@ -20,6 +20,8 @@ EcmpRoutes::EcmpRoutes(const RoutingTable& table, std::span<const uint16_t> path
     has_choice_ = has_choice_ || count > 1;
   }
   sets_ = std::move(its);
+  FindPorts();
+  if (ports_) return;
   std::vector<Row> shared;  // By set: the row of a group whose hosts all have this set.
   for (uint32_t set = 0; set < sets_->sets.size(); ++set) shared.push_back(RowOf(set));
   const std::vector<uint32_t>& sizes = table.groups->sizes;
@@ -28,47 +30,25 @@ EcmpRoutes::EcmpRoutes(const RoutingTable& table, std::span<const uint16_t> path
     const uint32_t hosts = g < sizes.size() ? sizes[g] : 0;
     rows_.push_back(step == 0 ? shared[first] : RowOfAttached(first, hosts));
   }
-  below_ = FindBelow();
 }
 
-bool EcmpRoutes::LeadsUp(const Row& row) const {
-  const std::vector<PortIndex>& uplinks = sets_->table.uplinks;
-  return row.kind == kUp || (row.kind == kOne && std::ranges::count(uplinks, row.port) > 0);
-}
-
-// The hosts below the switch, if the rows say that they are an interval.
-EcmpRoutes::Below EcmpRoutes::FindBelow() const {
-  const uint32_t hosts = sets_->table.groups->hosts_of_group;
-  const auto is_up = [this](const Row& row) { return LeadsUp(row); };
-  const auto begin = std::ranges::find_if_not(rows_, is_up);
-  const auto end = std::find_if(begin, rows_.end(), is_up);
-  const Row up = begin != rows_.begin() ? rows_.front() : end != rows_.end() ? *end : Row{};
-  const auto is_other = [&up](const Row& row) { return row != up; };
-  if (hosts == 0 || std::any_of(rows_.begin(), begin, is_other) ||
-      std::any_of(end, rows_.end(), is_other)) {
-    return {};
+// Finds the ports of the routing table's interval, if they have consecutive numbers as the sets do.
+void EcmpRoutes::FindPorts() {
+  const RoutingTable& table = sets_->table;
+  if (!table.below) return;
+  HostInterval ports = *table.below;
+  for (uint32_t i = 0; i < ports.numbers(); ++i) {
+    const Row row = RowOf(table.below->number + i);
+    if (i == 0) ports.number = row.port;
+    if (row.kind != kOne || row.port != ports.number + i) return;
   }
-  Below below{.is_valid = true,
-              .first = static_cast<uint32_t>(begin - rows_.begin()) * hosts,
-              .hosts = static_cast<uint32_t>(end - begin) * hosts,
-              .port = 0,
-              .hosts_of_port = {},
-              .uplink = up.port,
-              .more_uplinks = up.kind == kUp ? more_uplinks_ : 0};
-  if (begin == end) return below;
-  below.port = begin->port;
-  if (begin->kind == kAttached && end - begin == 1) {
-    below.hosts_of_port = Divider(1);
-    return below;
+  if (ports.hosts < table.groups->of_host.size()) {
+    const Row row = RowOf(ports.other);
+    if (row.kind == kOther) return;
+    ports.other = row.port;
+    more_outside_ = row.kind == kUp ? more_uplinks_ : 0;
   }
-  const auto at_first_port = [begin](const Row& row) { return row == *begin; };
-  const auto groups_of_port = std::find_if_not(begin, end, at_first_port) - begin;
-  for (auto row = begin; row != end; ++row) {
-    const auto port = begin->port + (row - begin) / groups_of_port;
-    if (row->kind != kOne || row->port != port) return {};
-  }
-  below.hosts_of_port = Divider(static_cast<uint32_t>(groups_of_port) * hosts);
-  return below;
+  ports_ = ports;
 }
 
 // Returns true if the hop at index `i` leads through `port`, whose term in a path's id is

@@ -6,22 +6,21 @@
 // behind all uplinks, or its hosts behind one port each, and these ports have consecutive numbers,
 // one entry for the group gives the port, without a look at the sets of the routing table.
 //
-// In a leaf-spine or a fat-tree without failures or parallel links, it needs no table at all. Hosts
-// are numbered from leaf to leaf and from pod to pod, so the hosts below a switch are an interval,
-// of which each port leads to equally many, and all others lie behind all uplinks.
+// If the sets follow from the hosts' numbers (fabric/host_interval.h), it needs no table at all.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "core/divider.h"
 #include "core/packet.h"
 #include "core/prefetch.h"
 #include "fabric/ecmp_hash.h"
+#include "fabric/host_interval.h"
 #include "fabric/routing_table.h"
 
 namespace heddle {
@@ -52,18 +51,15 @@ class EcmpRoutes {
   // a count of 1 (0 if none is chosen).
   template <bool kHashes>
   [[gnu::always_inline]] Choice Choose(const Packet& packet, uint64_t salt) const {
-    // Without branches, which would be mispredicted: up and down follow no pattern.
-    if (below_.is_valid) [[likely]] {
-      const uint32_t host = packet.dst - below_.first;
-      const uint32_t is_below = AllBitsIf(host < below_.hosts);
-      const uint32_t down = below_.port + below_.hosts_of_port.Quotient(host);
-      const uint32_t port = (down & is_below) | (below_.uplink & ~is_below);
-      return ChooseFrom<kHashes>(port, below_.more_uplinks & ~is_below, packet, salt);
+    if (ports_) [[likely]] {
+      const uint32_t more = more_outside_ & ~ports_->MaskOf(packet.dst);
+      return ChooseFrom<kHashes>(ports_->NumberOf(packet.dst), more, packet, salt);
     }
     const HostGroup at = group_of_host_[packet.dst];
     const Row row = rows_[at.group];
     if (row.kind == kOther) [[unlikely]]
       return ChooseFromSet(packet, kHashes, salt);
+    // Without branches, as in HostInterval.
     const uint32_t member = at.member & AllBitsIf(row.kind == kAttached);
     const uint32_t more = more_uplinks_ & AllBitsIf(row.kind == kUp);
     return ChooseFrom<kHashes>(row.port + member, more, packet, salt);
@@ -72,7 +68,7 @@ class EcmpRoutes {
   // Returns true if any packet has several next hops.
   bool has_choice() const { return has_choice_; }
   // Returns true if Choose() reads tables.
-  bool needs_tables() const { return !below_.is_valid; }
+  bool needs_tables() const { return !ports_; }
 
   void Prefetch() const {
     if (needs_tables()) PrefetchElements(rows_);
@@ -88,20 +84,6 @@ class EcmpRoutes {
   struct Row {
     PortIndex port;
     Kind kind;
-
-    friend bool operator==(const Row&, const Row&) = default;
-  };
-
-  // The hosts below a switch: `hosts` of them from `first` on, and equally many behind each port
-  // from `port` on. All others lie behind the ports from `uplink` on.
-  struct Below {
-    bool is_valid = false;  // False: the hosts do not lie so.
-    uint32_t first = 0;
-    uint32_t hosts = 0;
-    uint32_t port = 0;
-    Divider hosts_of_port;
-    uint32_t uplink = 0;
-    uint32_t more_uplinks = 0;
   };
 
   // The sets of the routing table, from which the constructor makes the rows.
@@ -125,13 +107,13 @@ class EcmpRoutes {
   bool LeadsTo(size_t i, size_t port, uint32_t path_part) const;
   Row RowOf(uint32_t set) const;
   Row RowOfAttached(uint32_t first, uint32_t members) const;
-  bool LeadsUp(const Row& row) const;
-  Below FindBelow() const;
+  void FindPorts();
   Choice ChooseFromSet(const Packet& packet, bool hashes, uint64_t salt) const;
 
-  Below below_;
+  std::optional<HostInterval> ports_;  // The first port towards each host.
+  uint32_t more_outside_ = 0;          // How many more lead to hosts outside the interval.
   const HostGroup* group_of_host_ = nullptr;
-  std::vector<Row> rows_;      // By group.
+  std::vector<Row> rows_;      // By group. Empty if no tables are needed.
   uint32_t more_uplinks_ = 0;  // The number of uplinks minus one; 0 if there are none.
   uint32_t path_divisor_ = 1;
   bool has_choice_ = false;

@@ -35,4 +35,41 @@ void RoutingTable::SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts) {
   SetGroups(std::make_shared<const HostGroups>(std::move(alone)));
 }
 
+void RoutingTable::FindBelow() {
+  below.reset();
+  const uint32_t hosts = groups->hosts_of_group;
+  if (hosts == 0) return;
+  const auto leads_up = [this](const GroupSets& its) {
+    const std::span<const PortIndex> towards = PortsOf(sets[its.first]);
+    return its.step == 0 && !towards.empty() && std::ranges::count(uplinks, towards.front()) > 0;
+  };
+  const auto begin = std::ranges::find_if_not(sets_of_group, leads_up);
+  const auto end = std::find_if(begin, sets_of_group.end(), leads_up);
+  const GroupSets up = begin != sets_of_group.begin() ? sets_of_group.front()
+                       : end != sets_of_group.end()   ? *end
+                                                      : GroupSets{};
+  const auto is_up = [&up](const GroupSets& its) { return its == up; };
+  if (!std::all_of(sets_of_group.begin(), begin, is_up) ||
+      !std::all_of(end, sets_of_group.end(), is_up)) {
+    return;
+  }
+  HostInterval found{.first = static_cast<uint32_t>(begin - sets_of_group.begin()) * hosts,
+                     .hosts = static_cast<uint32_t>(end - begin) * hosts,
+                     .number = 0,
+                     .other = up.first,
+                     .hosts_of_number = {}};
+  if (begin != end) {
+    found.number = begin->first;
+    const bool is_attached = begin->step == 1;
+    const auto is_first = [begin](const GroupSets& its) { return its == *begin; };
+    const auto alike = std::find_if_not(begin, end, is_first) - begin;
+    for (auto its = begin; its != end; ++its) {
+      if (its->step != begin->step || its->first != begin->first + (its - begin) / alike) return;
+    }
+    if (is_attached && end - begin > 1) return;
+    found.hosts_of_number = Divider(is_attached ? 1 : static_cast<uint32_t>(alike) * hosts);
+  }
+  below = found;
+}
+
 }  // namespace heddle

@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "core/packet.h"
+#include "fabric/host_interval.h"
 
 namespace heddle {
 
@@ -41,7 +43,11 @@ struct RoutingTable {
   struct GroupSets {
     uint16_t first;
     uint16_t step;  // 0: all members share one set. 1: the group is attached, each has its own set.
+
+    friend bool operator==(const GroupSets&, const GroupSets&) = default;
   };
+  // The sets of all hosts, if those below the switch are such an interval. Set by FindBelow().
+  std::optional<HostInterval> below;
   std::shared_ptr<const HostGroups> groups;  // Set by SetGroups().
   const HostGroup* group_of_host = nullptr;  // The elements of `groups->of_host`.
   std::vector<GroupSets> sets_of_group;
@@ -59,7 +65,12 @@ struct RoutingTable {
   // Makes each host a group of its own; host h has set sets_of_hosts[h].
   void SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts);
 
+  // Call it when all sets of groups are there.
+  void FindBelow();
+
   uint32_t SetOf(HostId host) const {
+    if (below) [[likely]]
+      return below->NumberOf(host);
     const HostGroup at = group_of_host[host];
     const GroupSets of_group = sets_of_group[at.group];
     return uint32_t{of_group.first} + uint32_t{at.member} * of_group.step;

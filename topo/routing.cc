@@ -300,6 +300,7 @@ RoutingTable Routing::MakeTable(SwitchId s, const std::vector<Bits>& behind) con
     }
     table.sets_of_group.push_back(*last);
   }
+  table.FindBelow();
   return table;
 }
 

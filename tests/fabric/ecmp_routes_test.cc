@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <utility>
@@ -34,6 +35,7 @@ class TableOfOneSwitch {
       table_.sets_of_group.push_back({static_cast<uint16_t>(table_.sets.size()), 1});
     }
     table_.SetGroups(std::make_shared<const HostGroups>(std::move(hosts_)));
+    CheckSets();
     path_parts_.resize(kPorts, 0);
     for (size_t i = 0; i < table_.uplinks.size(); ++i) {
       path_parts_[table_.uplinks[i]] = static_cast<uint16_t>(i * table_.path_divisor);
@@ -75,6 +77,15 @@ class TableOfOneSwitch {
   }
 
  private:
+  // The sets of an interval are those of the table.
+  void CheckSets() {
+    std::vector<uint32_t> sets;
+    const size_t hosts = table_.groups->of_host.size();
+    for (HostId host = 0; host < hosts; ++host) sets.push_back(table_.SetOf(host));
+    table_.FindBelow();
+    for (HostId host = 0; host < hosts; ++host) EXPECT_EQ(table_.SetOf(host), sets[host]) << host;
+  }
+
   void AddAnyGroups() {
     const uint32_t groups = 1 + rng_.Below(6);
     for (uint32_t g = 0; g < groups; ++g) AddGroup(AddHosts(g, 1 + rng_.Below(4)));
@@ -124,9 +135,11 @@ class TableOfOneSwitch {
     return ports;
   }
 
-  // Adds a group whose members share one set.
+  // Adds a group whose members share one set, with other groups of the same ports.
   void AddShared(const std::vector<PortIndex>& ports) {
-    table_.sets_of_group.push_back({AddSet(ports), 0});
+    const auto found = shared_.find(ports);
+    const uint16_t set = found != shared_.end() ? found->second : shared_[ports] = AddSet(ports);
+    table_.sets_of_group.push_back({set, 0});
   }
   // Adds a group whose members are behind one port each.
   void AddAttached(uint32_t members, uint32_t first_port) {
@@ -154,6 +167,7 @@ class TableOfOneSwitch {
 
   Rng& rng_;
   std::vector<HostGroup> hosts_;
+  std::map<std::vector<PortIndex>, uint16_t> shared_;
   RoutingTable table_;
   std::vector<uint16_t> path_parts_;
 };
