@@ -67,6 +67,8 @@ struct RoutingTable {
 
   // Call it when all sets of groups are there.
   void FindBelow();
+  // Returns true if all members of a group lie behind the same ports, the first of them an uplink.
+  bool LeadsUp(const GroupSets& its) const;
 
   uint32_t SetOf(HostId host) const {
     if (below) [[likely]]

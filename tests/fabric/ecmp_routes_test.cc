@@ -100,13 +100,15 @@ class TableOfOneSwitch {
     const uint32_t end = begin + rng_.Below(groups - begin + 1);
     const uint32_t groups_of_port = std::max(rng_.Below(5), (end - begin) / 6);
     const uint32_t odd = rng_.Below(4 * groups);
+    // In some tables, the last leaf has fewer hosts.
+    const uint32_t of_last = rng_.Below(3) == 0 ? 1 + rng_.Below(members) : members;
     for (uint32_t g = 0; g < groups; ++g) {
-      AddHosts(g, members);
+      const uint32_t its = AddHosts(g, g + 1 == groups ? of_last : members);
       const bool is_below = begin <= g && g < end;
       if (g == odd) {
-        AddGroup(members);
+        AddGroup(its);
       } else if (is_below && groups_of_port == 0) {
-        AddAttached(members, (g - begin) * members % (kPorts - members));
+        AddAttached(its, (g - begin) * members % (kPorts - members));
       } else {
         AddShared(is_below ? std::vector{static_cast<PortIndex>((g - begin) / groups_of_port)}
                            : table_.uplinks);
