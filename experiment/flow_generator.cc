@@ -93,7 +93,7 @@ FlowSpec FlowGenerator::Take() {
       static_cast<uint16_t>(spec.measured ? classes_.AtomOf(spec.size) : classes_.atoms());
   spec.job = request.job;
   // Jitter may let a later query's flow start before the first of an earlier one.
-  if (request.job > source.asked.size()) source.asked.resize(request.job);
+  if (request.job > source.asked.size()) source.asked.resize(request.job, kNever);
   if (request.job > 0) source.asked[request.job - 1] = request.asked;
   if (listed_ != nullptr) Note(request, spec.id);
   measured_ += spec.measured ? 1 : 0;

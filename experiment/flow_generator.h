@@ -48,7 +48,7 @@ class FlowGenerator {
   int64_t bytes() const { return bytes_; }
 
   // Returns the start of each query of a workload, indexed by its job - 1; empty if the workload
-  // has no queries.
+  // has no queries. kNever: none of its flows has started.
   const std::vector<Time>& QueriesOf(size_t workload) const { return sources_[workload].asked; }
 
  private:

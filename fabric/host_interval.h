@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number for each host that follows from the host's own, without a table.
+// The number of the next port, or of the set of next hops, towards each host: computed from the
+// host's number, without a table.
 //
 // In a leaf-spine or a fat-tree without failures, hosts are numbered from leaf to leaf and from pod
 // to pod. So the hosts below a switch are an interval, of which each port leads to equally many,

@@ -104,6 +104,9 @@ TEST(HealedNetworkTest, PacingFollowsTheRateOfTheNic) {
   // Two packets.
   EXPECT_NEAR(MillisecondsOf("{kind: rocev2, cc: dcqcn}", "100Mbps", "10Gbps"),
               0.177 + 975 * 0.8848e-3, 0.01);
+  // A pause of the line does not change a rate that is set: 2 Gbps, of which 100 us at half of it.
+  EXPECT_NEAR(MillisecondsOf("{kind: rocev2, cc: {kind: none, rate: 2Gbps}}", "1Gbps", "10Gbps"),
+              0.106 + 965 * 4.424e-3, 0.02);
   // 113 packets.
   EXPECT_NEAR(MillisecondsOf("{kind: rocev2, cc: none}", "10Gbps", "1Gbps"), 0.1 + 864 * 8.848e-3,
               0.02);

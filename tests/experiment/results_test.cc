@@ -422,6 +422,22 @@ TEST(SummaryJsonTest, QueriesCountIfAllTheirFlowsAreMeasured) {
   EXPECT_GT(run.result.queries[0].completion_ps.size(), 5u);
 }
 
+// With more jitter than time between queries, flows of a later query may start first, and the run
+// may end before a query has any.
+TEST(SummaryJsonTest, QueriesThatTheEndComesBeforeDoNotCount) {
+  for (const int seed : {1, 2, 3, 4, 5}) {
+    const FinishedRun run = RunExperiment(ExperimentFrom(
+        "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\nlb: ecmp\nseed: " +
+        std::to_string(seed) +
+        "\nworkload: [{kind: incast, fan_in: 3, receiver: 0, bytes_each: 10KB, queries: 50, "
+        "period: "
+        "20us, jitter: 300us}]\nmeasure: {cool_down: 500us}\n"));
+    ASSERT_EQ(run.result.queries.size(), 1u);
+    EXPECT_EQ(run.result.queries[0].incomplete, 0) << seed;
+    EXPECT_GT(run.result.queries[0].completion_ps.size(), 5u);
+  }
+}
+
 TEST(SummaryJsonTest, CountsQueriesThatNobodyAnsweredInTime) {
   const std::vector<double> infinite(2, std::numeric_limits<double>::infinity());
   for (const auto& [unfinished, times] :

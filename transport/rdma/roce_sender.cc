@@ -337,14 +337,16 @@ void RoceSender::SetLimit(BitRate limit) {
   GetReady();
 }
 
-// Without a line rate of its own, the flow's is that of its NIC.
+// If the NIC has become faster than it was when the flow started, the flow's line rate rises too,
+// unless it is set. A slower NIC spaces the packets itself; congestion control keeps what it has
+// learnt.
 void RoceSender::OnNewLineRate() {
-  const BitRate nic = host_->LineRate(tuple());
-  nic_rate_ = static_cast<double>(nic.bps);
-  if (!shared_->settings.line_rate) {
+  nic_rate_ = static_cast<double>(host_->LineRate(tuple()).bps);
+  if (!shared_->settings.line_rate && nic_rate_ > rate_.line) {
     const double line = std::exchange(rate_.line, nic_rate_);
     if (limit_ == line) limit_ = nic_rate_;
-    rate_.rate = rate_.rate == line ? nic_rate_ : std::min(rate_.rate, nic_rate_);
+    if (rate_.rate == line) rate_.rate = nic_rate_;
+    followed_rate_ = std::numeric_limits<double>::quiet_NaN();  // A window may follow the line.
   }
   gap_ = Gap();  // It may now have to space its packets itself, or need not any more.
   FollowControl();

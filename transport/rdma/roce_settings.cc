@@ -35,8 +35,10 @@ void RoceSettings::Declare(Fields& fields, Chosen<RoceFraming>& framing) {
   fields.Add("ack_interval", ack_interval, Between<int64_t>(1, 1000),
              "gbn, sr, ddp: packets per ACK; the last one of a flow is always acknowledged at "
              "once. irn acknowledges every packet.");
-  fields.AddOr("never", "rto", rto, {.above = Duration{0}, .at_most = 100_s},
-               "gbn, sr: retransmission timeout since the last packet sent or ACK, not doubled.");
+  fields.AddOr(
+      "never", "rto", rto, {.above = Duration{0}, .at_most = 100_s},
+      "gbn, sr: retransmission timeout. Each packet sent and each ACK restarts it; it is not "
+      "doubled.");
   fields.Add("nack_threshold", nack_threshold, Between<int64_t>(1, 65'535),
              "irn: number of out-of-order packets after which the missing packets before them "
              "count as lost.");

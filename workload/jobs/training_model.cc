@@ -175,19 +175,19 @@ int64_t TrainingModel::PipelineMessage() const {
 
 int64_t TrainingModel::Dispatch() const { return Activation() * settings_.moe.top_k; }
 
-int64_t TrainingModel::CountOf(uint32_t stage, uint32_t layer) const {
+double TrainingModel::CountOf(uint32_t stage, uint32_t layer) const {
   const TrainingSettings::Model& m = settings_.model;
   int64_t parameters = ParametersOfLayer();
   if (HasExperts(stage, layer)) parameters -= FeedForwardParameters();
   if (stage == 0 && layer == 0) parameters += m.vocab * m.hidden;
   const bool is_last = stage + 1 == stages_ && layer + 1 == layers_of_stage_;
   if (is_last) parameters += m.vocab * m.hidden + m.hidden;
-  return parameters / tensor_;
+  return static_cast<double>(parameters / tensor_);
 }
 
-int64_t TrainingModel::CountOfExperts() const {
+double TrainingModel::CountOfExperts() const {
   const int64_t of_rank = settings_.moe.experts.value_or(expert_) / expert_;
-  return of_rank * (FeedForwardParameters() / tensor_);
+  return static_cast<double>(of_rank) * static_cast<double>(FeedForwardParameters() / tensor_);
 }
 
 int64_t TrainingModel::ParametersOf(uint32_t stage, uint32_t layer) const {
@@ -218,8 +218,8 @@ int64_t TrainingModel::Scaled(double bytes) const {
   return std::max<int64_t>(std::llround(bytes * settings_.scale), 1);
 }
 
-int64_t TrainingModel::Scaled(int64_t elements, Bytes element) const {
-  return Scaled(static_cast<double>(elements) * static_cast<double>(element.count));
+int64_t TrainingModel::Scaled(double elements, Bytes element) const {
+  return Scaled(elements * static_cast<double>(element.count));
 }
 
 Duration TrainingModel::Scaled(Duration time) const {

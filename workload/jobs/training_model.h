@@ -118,10 +118,10 @@ class TrainingModel {
  private:
   int64_t FeedForwardParameters() const;
   // Numbers of parameters of a rank.
-  int64_t CountOf(uint32_t stage, uint32_t layer) const;
-  int64_t CountOfExperts() const;
+  double CountOf(uint32_t stage, uint32_t layer) const;
+  double CountOfExperts() const;
   int64_t Scaled(double bytes) const;
-  int64_t Scaled(int64_t elements, Bytes element) const;
+  int64_t Scaled(double elements, Bytes element) const;
   Duration Scaled(Duration time) const;
   double tokens() const;
 
