@@ -267,8 +267,8 @@ std::vector<QueryResult> QueriesOf(const Experiment& experiment, const FlowColle
     const bool drops = experiment.settings.measure.unfinished == MeasureSettings::Unfinished::kDrop;
     const Forecast& forecast = experiment.forecasts[workload];
     for (size_t job = 0; job < asked.size(); ++job) {
-      // The run waits for measured flows alone, so all of a query's must be. It may have ended before
-      // the first of them.
+      // The run waits for measured flows alone, so all of a query's must be. It may have ended
+      // before the first of them.
       if (asked[job] == kNever) continue;
       const Time last_start = asked[job] + forecast.query_spread;
       if (asked[job] < timeline.measure_from || last_start >= timeline.measure_until) continue;
