@@ -13,9 +13,8 @@ class Divider {
   Divider() = default;
   // `divisor` is at least 1 and at most 2^16.
   explicit Divider(uint32_t divisor)
-      : divisor_(divisor), reciprocal_(((uint64_t{1} << 32) + divisor - 1) / divisor) {}
+      : reciprocal_(((uint64_t{1} << 32) + divisor - 1) / divisor) {}
 
-  uint32_t divisor() const { return divisor_; }
   // Exact: `reciprocal_` is too large by less than 1, the product by less than 2^16, and so the
   // quotient, before it is rounded down, by less than 2^-16, which is at most 1 / divisor.
   uint32_t Quotient(uint16_t number) const {
@@ -23,7 +22,6 @@ class Divider {
   }
 
  private:
-  uint32_t divisor_ = 0;
   uint64_t reciprocal_ = 0;  // 2^32 / divisor, rounded up.
 };
 

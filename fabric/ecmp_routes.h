@@ -59,7 +59,6 @@ class EcmpRoutes {
     const Row row = rows_[at.group];
     if (row.kind == kOther) [[unlikely]]
       return ChooseFromSet(packet, kHashes, salt);
-    // Without branches, as in HostInterval.
     const uint32_t member = at.member & AllBitsIf(row.kind == kAttached);
     const uint32_t more = more_uplinks_ & AllBitsIf(row.kind == kUp);
     return ChooseFrom<kHashes>(row.port + member, more, packet, salt);
@@ -93,7 +92,6 @@ class EcmpRoutes {
     std::vector<Hop> hops;                // By index in the table's `ports`.
   };
 
-  static uint32_t AllBitsIf(bool condition) { return 0 - static_cast<uint32_t>(condition); }
   // Chooses from `port` and the `more` ports behind it.
   template <bool kHashes>
   [[gnu::always_inline]] Choice ChooseFrom(uint32_t port, uint32_t more, const Packet& packet,

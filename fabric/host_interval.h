@@ -16,8 +16,10 @@
 
 namespace heddle {
 
-// Without branches: whether a packet goes up or down follows no pattern, so they would be
-// mispredicted.
+// A mask in place of a branch: whether a packet goes up or down follows no pattern, so the branch
+// would be mispredicted.
+inline uint32_t AllBitsIf(bool condition) { return 0 - static_cast<uint32_t>(condition); }
+
 struct HostInterval {
   uint32_t first = 0;       // The first host,
   uint32_t hosts = 0;       // of so many.
@@ -26,7 +28,7 @@ struct HostInterval {
   Divider hosts_of_number;  // So many hosts in a row have the same; the next ones have one more.
 
   // All bits if the interval contains `host`, else none.
-  uint32_t MaskOf(HostId host) const { return 0 - static_cast<uint32_t>(host - first < hosts); }
+  uint32_t MaskOf(HostId host) const { return AllBitsIf(host - first < hosts); }
   uint32_t NumberOf(HostId host) const {
     const uint32_t inside = number + hosts_of_number.Quotient(static_cast<uint16_t>(host - first));
     return (inside & MaskOf(host)) | (other & ~MaskOf(host));

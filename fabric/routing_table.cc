@@ -16,6 +16,37 @@ bool HaveEach(const std::vector<HostGroup>& of_host, uint32_t hosts) {
   return true;
 }
 
+// The sets of groups of `hosts` hosts each, if all groups beside an interval have the sets `other`.
+// Within it, each group has one set, and the numbers of the sets rise by one after every so many
+// groups; or it is one group whose hosts have a set each.
+std::optional<HostInterval> IntervalBeside(const RoutingTable::GroupSets& other,
+                                           std::span<const RoutingTable::GroupSets> all,
+                                           uint32_t hosts) {
+  if (other.step != 0) return std::nullopt;
+  const auto differs = [&other](const RoutingTable::GroupSets& its) { return its != other; };
+  const auto begin = std::ranges::find_if(all, differs);
+  const auto end = std::find(begin, all.end(), other);
+  if (std::any_of(end, all.end(), differs)) return std::nullopt;
+  HostInterval found{.first = static_cast<uint32_t>(begin - all.begin()) * hosts,
+                     .hosts = static_cast<uint32_t>(end - begin) * hosts,
+                     .number = 0,
+                     .other = other.first,
+                     .hosts_of_number = {}};
+  if (begin == end) return found;
+  const bool is_attached = begin->step == 1;
+  if (is_attached && end - begin > 1) return std::nullopt;
+  const auto alike =
+      std::find_if(begin, end, [&](const auto& its) { return its != *begin; }) - begin;
+  for (auto its = begin; its != end; ++its) {
+    if (its->step != begin->step || its->first != begin->first + (its - begin) / alike) {
+      return std::nullopt;
+    }
+  }
+  found.number = begin->first;
+  found.hosts_of_number = Divider(is_attached ? 1 : static_cast<uint32_t>(alike) * hosts);
+  return found;
+}
+
 }  // namespace
 
 HostGroups::HostGroups(std::vector<HostGroup> by_host) : of_host(std::move(by_host)) {
@@ -36,43 +67,17 @@ void RoutingTable::SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts) {
   SetGroups(std::make_shared<const HostGroups>(std::move(alone)));
 }
 
-bool RoutingTable::LeadsUp(const GroupSets& its) const {
-  if (its.step != 0) return false;
-  const std::span<const PortIndex> towards = PortsOf(sets[its.first]);
-  return !towards.empty() && std::ranges::count(uplinks, towards.front()) > 0;
-}
-
 void RoutingTable::FindBelow() {
   below.reset();
   const uint32_t hosts = groups->hosts_of_group;
   if (hosts == 0) return;
   // Groups behind those may have no hosts.
-  const std::span<const GroupSets> all =
-      std::span(sets_of_group).first(groups->of_host.size() / hosts);
-  const auto is_up = [this](const GroupSets& its) { return LeadsUp(its); };
-  const auto begin = std::ranges::find_if_not(all, is_up);
-  const auto end = std::find_if(begin, all.end(), is_up);
-  const GroupSets up = begin != all.begin() ? all.front() : end != all.end() ? *end : GroupSets{};
-  const auto is_other = [&up](const GroupSets& its) { return its != up; };
-  if (std::any_of(all.begin(), begin, is_other) || std::any_of(end, all.end(), is_other)) return;
-
-  HostInterval found{.first = static_cast<uint32_t>(begin - all.begin()) * hosts,
-                     .hosts = static_cast<uint32_t>(end - begin) * hosts,
-                     .number = 0,
-                     .other = up.first,
-                     .hosts_of_number = {}};
-  if (begin != end) {
-    const bool is_attached = begin->step == 1;
-    if (is_attached && end - begin > 1) return;
-    const auto is_different = [begin](const GroupSets& its) { return its != *begin; };
-    const auto alike = std::find_if(begin, end, is_different) - begin;
-    for (auto its = begin; its != end; ++its) {
-      if (its->step != begin->step || its->first != begin->first + (its - begin) / alike) return;
-    }
-    found.number = begin->first;
-    found.hosts_of_number = Divider(is_attached ? 1 : static_cast<uint32_t>(alike) * hosts);
-  }
-  below = found;
+  const std::span all = std::span(sets_of_group).first(groups->of_host.size() / hosts);
+  GroupSets beside = all.front();
+  GroupSets other = all.back();
+  if (std::ranges::count(all, beside) < std::ranges::count(all, other)) std::swap(beside, other);
+  below = IntervalBeside(beside, all, hosts);
+  if (!below) below = IntervalBeside(other, all, hosts);
 }
 
 }  // namespace heddle

@@ -46,7 +46,7 @@ struct RoutingTable {
 
     friend bool operator==(const GroupSets&, const GroupSets&) = default;
   };
-  // The sets of all hosts, if those below the switch are such an interval. Set by FindBelow().
+  // The sets of all hosts, if they follow from the hosts' numbers. Set by FindBelow().
   std::optional<HostInterval> below;
   std::shared_ptr<const HostGroups> groups;  // Set by SetGroups().
   const HostGroup* group_of_host = nullptr;  // The elements of `groups->of_host`.
@@ -67,8 +67,6 @@ struct RoutingTable {
 
   // Call it when all sets of groups are there.
   void FindBelow();
-  // Returns true if all members of a group lie behind the same ports, the first of them an uplink.
-  bool LeadsUp(const GroupSets& its) const;
 
   uint32_t SetOf(HostId host) const {
     if (below) [[likely]]

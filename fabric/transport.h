@@ -85,7 +85,7 @@ class Transport : public Endpoint {
   // rate of the link lifts the limit. A transport without rates ignores the call.
   virtual void SetRateLimit(FlowId /*flow*/, BitRate /*limit*/) {}
 
-  // The rate of a link of this host has changed. Called between windows.
+  // A link of this host has another rate or delay. Called between windows.
   virtual void OnNewLineRate() {}
 
   // Returns the state of a flow that has started and not ended, and nothing for other flows. Called

@@ -31,9 +31,17 @@ constexpr uint64_t TimerKey(FlowTimer kind, FlowId flow) {
 constexpr FlowTimer TimerKind(uint64_t key) { return static_cast<FlowTimer>(key >> 32); }
 constexpr FlowId TimerFlow(uint64_t key) { return static_cast<FlowId>(key); }
 
-// Senders remember the number of the transmission before which they timed out last. This means that
-// they have not.
-inline constexpr uint32_t kNoTimeout = ~uint32_t{0};
+// A sender's last timeout. While PFC or pacing holds back what it asked for, another timeout would
+// say nothing new, so the sender only restarts its timer.
+class LastTimeout {
+ public:
+  // `transmissions` is the sender's number of transmissions so far.
+  void Note(uint32_t transmissions) { transmissions_ = transmissions; }
+  bool HasSentSince(uint32_t transmissions) const { return transmissions != transmissions_; }
+
+ private:
+  uint32_t transmissions_ = ~uint32_t{0};  // None: there was no timeout.
+};
 
 // A timer that every packet sets anew. The host holds one timer for it, which fires at the old
 // deadline and is then set again if the deadline has moved on.

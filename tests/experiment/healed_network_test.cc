@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What transports do when packets or time are lost and the network heals: when they send again, how
-// many timeouts they count, and that all flows end.
+// These tests break a network for a while, by failures, longer paths, pauses or slower links. They
+// check when each transport sends again, how many timeouts it counts, and that all flows end.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -24,7 +24,7 @@ void MpRdmaSender::Start(const FlowSpec& spec, uint32_t slot, Host& host,
   slot_ = slot;
   packets_ = static_cast<uint32_t>((spec.size + shared.sizes.mss - 1) / shared.sizes.mss);
   una_ = nxt_ = end_ = tx_id_ = recover_ = fresh_ = draws_ = 0;
-  timed_out_at_ = kNoTimeout;
+  last_timeout_ = LastTimeout();
   const uint32_t message = shared.message_packets;
   message_end_ = message == 0 ? packets_ : std::min(message, packets_);
   inflate_ = 0;
@@ -230,7 +230,7 @@ void MpRdmaSender::Recover() {
 
 void MpRdmaSender::OnTimeout() {
   ++record_.timeouts;
-  timed_out_at_ = tx_id_;
+  last_timeout_.Note(tx_id_);
   if (host_->Wants(HostPolicy::kLoss)) {
     host_->policy().OnLoss(host_->view(), flow_, LossSign::kTimeout);
   }
@@ -250,8 +250,7 @@ void MpRdmaSender::OnTimer(FlowTimer kind) {
   LazyTimer& timer = kind == FlowTimer::kRetransmit ? rto_ : message_;
   if (!timer.IsDue(*host_, TimerKey(kind, flow_.id)) || done()) return;
   if (kind == FlowTimer::kRetransmit) {
-    // While PFC holds back what the last timeout asked for, another one says nothing new.
-    return tx_id_ != timed_out_at_ ? OnTimeout() : RestartTimer();
+    return last_timeout_.HasSentSince(tx_id_) ? OnTimeout() : RestartTimer();
   }
   message_end_ = std::min(message_end_ + shared_->message_packets, packets_);
   ReleaseFresh(packets_);

@@ -107,7 +107,7 @@ class MpRdmaSender {
   Time probe_from_;          // Time from which a fresh path may be tried.
   Duration base_rtt_{0};
   uint32_t tx_id_ = 0;
-  uint32_t timed_out_at_ = kNoTimeout;  // tx_id_ at the last timeout.
+  LastTimeout last_timeout_;
   uint32_t slot_ = 0;
   bool in_round_ = false;
   LazyTimer rto_;

@@ -23,7 +23,7 @@ void RoceSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Ro
   slot_ = slot;
   packets_ = static_cast<uint32_t>((spec.size + shared.sizes.mss - 1) / shared.sizes.mss);
   una_ = nxt_ = end_ = tx_id_ = 0;
-  timed_out_at_ = kNoTimeout;
+  last_timeout_ = LastTimeout();
   gone_back_to_ = -1;
   copies_.clear();
   order_.clear();
@@ -279,7 +279,7 @@ void RoceSender::OnLossFound(uint32_t packet) {
 void RoceSender::OnTimeout() {
   if (IsDdp() && !ForgetOld()) return;
   ++record_.timeouts;
-  timed_out_at_ = tx_id_;
+  last_timeout_.Note(tx_id_);
   if (IsDdp()) {
     while (ForgetOld() && host_->now() - order_.front().at >= shared_->ddp_rto) {
       repair_.SendAlone(order_.front().packet, una_);
@@ -391,7 +391,7 @@ Duration RoceSender::Rto() const {
 
 void RoceSender::OnTimer(FlowTimer kind) {
   if (kind == FlowTimer::kRetransmit) {
-    if (IsDue(rto_, kind)) HasSentSinceTimeout() ? OnTimeout() : RestartTimer();
+    if (IsDue(rto_, kind)) MayTimeOut() ? OnTimeout() : RestartTimer();
   } else if (kind == FlowTimer::kPace) {
     if (IsDue(pace_, kind)) GetReady();
   } else if (IsDue(control_timer_, kind)) {

@@ -136,9 +136,8 @@ class RoceSender {
     }
   }
   void FollowRate();
-  // A timeout while PFC or pacing holds back what the last one asked for says nothing new. Out-of-
-  // order placement has a timeout for each packet sent.
-  bool HasSentSinceTimeout() const { return IsDdp() || tx_id_ != timed_out_at_; }
+  // Out-of-order placement has a timeout for each packet sent.
+  bool MayTimeOut() const { return IsDdp() || last_timeout_.HasSentSince(tx_id_); }
   void RestartTimer();
   Duration Rto() const;
   void Set(LazyTimer& timer, FlowTimer kind, Time deadline) {
@@ -163,9 +162,9 @@ class RoceSender {
   Time paced_from_;        // Time at which the last packet left.
   double paced_bits_ = 0;  // Its length on the wire.
   double paced_rate_ = 0;
-  Duration gap_{0};                     // Gap() at that length and rate.
-  double limit_ = 0;                    // Set by SetLimit; no limit at first.
-  uint32_t timed_out_at_ = kNoTimeout;  // tx_id_ at the last timeout.
+  Duration gap_{0};   // Gap() at that length and rate.
+  double limit_ = 0;  // Set by SetLimit; no limit at first.
+  LastTimeout last_timeout_;
   double nic_rate_ = 0;
   double followed_rate_ = 0;  // The rate and window that FollowRate() last applied.
   double followed_window_ = 0;

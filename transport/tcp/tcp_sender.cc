@@ -51,7 +51,7 @@ void TcpSender::Prepare(const FlowSpec& spec, uint32_t slot, Host& host, const T
   board_.Reset();
   judge_.Reset();
   nxt_ = tx_id_ = dupacks_ = 0;
-  timed_out_at_ = kNoTimeout;
+  last_timeout_ = LastTimeout();
   // in_round_ belongs to the slot: the NIC may still hold a turn of the flow that was here before.
   in_recovery_ = resend_first_ = send_cwr_ = partial_ack_seen_ = timed_out_ = false;
   window_ = CongestionWindow{.mss = static_cast<double>(mss)};
@@ -495,8 +495,7 @@ void TcpSender::OnTimer(FlowTimer kind) {
 }
 
 void TcpSender::OnRetransmissionTimer() {
-  // While PFC holds back what the last timeout asked for, another one says nothing new.
-  if (may_send_ && tx_id_ == timed_out_at_) return RestartTimer();
+  if (may_send_ && !last_timeout_.HasSentSince(tx_id_)) return RestartTimer();
   backoff_ = std::min(2 * backoff_, kMaxBackoff);
   if (!may_send_) return SendSyn();
   OnTimeout();
@@ -504,7 +503,7 @@ void TcpSender::OnRetransmissionTimer() {
 
 void TcpSender::OnTimeout() {
   ++record_.timeouts;
-  timed_out_at_ = tx_id_;
+  last_timeout_.Note(tx_id_);
   const bool again = timed_out_ && timed_out_first_ == board_.first();
   if (board_.first() >= recover_) BeginEpisode();
   if (!again) SetThreshold();

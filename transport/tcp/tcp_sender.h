@@ -233,7 +233,7 @@ class TcpSender {
   int64_t recover_ = -1;  // board_.end() when recovery was entered, or at the last timeout.
   int32_t backoff_ = 1;
   uint32_t timed_out_first_ = 0;
-  uint32_t timed_out_at_ = kNoTimeout;  // tx_id_ at the last timeout.
+  LastTimeout last_timeout_;
   Host* host_ = nullptr;
   const TcpShared* shared_ = nullptr;
   SubflowSource* source_ = nullptr;       // Null: the flow is no subflow.

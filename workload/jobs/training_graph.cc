@@ -88,11 +88,11 @@ class RankWriter {
         model_(model),
         rank_(rank),
         stage_(rank / model.tensor() / model.data()),
-        tensor_group_(GroupFrom(rank / model.tensor() * model.tensor(), 1, model.tensor())),
-        data_group_(GroupFrom(FirstOfData(), model.tensor(), model.data())),
-        expert_group_(GroupFrom(FirstOfExperts(), model.tensor(), model.expert())),
-        expert_data_group_(GroupFrom(FirstOfExpertData(), model.tensor() * model.expert(),
-                                     model.data() / model.expert())),
+        groups_{GroupFrom(rank / model.tensor() * model.tensor(), 1, model.tensor()),
+                GroupFrom(FirstOfData(), model.tensor(), model.data()),
+                GroupFrom(FirstOfExperts(), model.tensor(), model.expert()),
+                GroupFrom(FirstOfExpertData(), model.tensor() * model.expert(),
+                          model.data() / model.expert())},
         by_layer_(model.tensor() > 1 || settings.zero == 3 || model.expert() > 1) {}
 
   // 1F1B (one forward, one backward): a stage runs as many micro batches ahead as there are stages
@@ -118,15 +118,19 @@ class RankWriter {
   uint32_t FirstOfData() const {
     return rank_ % model_.tensor() + stage_ * model_.tensor() * model_.data();
   }
+  uint32_t PlaceInData() const { return rank_ / model_.tensor() % model_.data(); }
   uint32_t FirstOfExperts() const {
-    const uint32_t d = rank_ / model_.tensor() % model_.data();
-    return FirstOfData() + d / model_.expert() * model_.expert() * model_.tensor();
+    return FirstOfData() + PlaceInData() / model_.expert() * model_.expert() * model_.tensor();
+  }
+  uint32_t FirstOfExpertData() const {
+    return FirstOfData() + PlaceInData() % model_.expert() * model_.tensor();
   }
 
-  uint32_t FirstOfExpertData() const {
-    const uint32_t d = rank_ / model_.tensor() % model_.data();
-    return FirstOfData() + d % model_.expert() * model_.tensor();
+  // The ranks that perform collectives of this kind with this one, itself included.
+  const std::vector<uint32_t>& GroupOf(GroupKind kind) const {
+    return groups_[static_cast<size_t>(kind)];
   }
+  bool IsAlone(GroupKind kind) const { return GroupOf(kind).size() == 1; }
 
   // --- Operations ---
 
@@ -143,39 +147,31 @@ class RankWriter {
     return op;
   }
 
-  uint32_t AddPart(GroupKind kind, const std::vector<uint32_t>& group, Op op, int64_t bytes,
-                   std::string_view label) {
+  uint32_t AddPart(GroupKind kind, Op op, int64_t bytes, std::string_view label) {
     size_t& turn = turns_[static_cast<size_t>(kind)];
-    return graph_.AddPart(rank_, collectives_.Get(kind, group, turn++, op, bytes, label));
+    return graph_.AddPart(rank_, collectives_.Get(kind, GroupOf(kind), turn++, op, bytes, label));
   }
 
   // A collective that the next computation waits for.
-  void Block(GroupKind kind, const std::vector<uint32_t>& group, Op op, int64_t bytes,
-             std::string_view label) {
-    if (group.size() > 1) Chain(AddPart(kind, group, op, bytes, label));
+  void Block(GroupKind kind, Op op, int64_t bytes, std::string_view label) {
+    if (!IsAlone(kind)) Chain(AddPart(kind, op, bytes, label));
   }
 
   void SumActivations() {
     if (!settings_.sequence_parallel) {
-      return Block(GroupKind::kTensor, tensor_group_, Op::kAllReduce, model_.Activation(),
-                   "tensor");
+      return Block(GroupKind::kTensor, Op::kAllReduce, model_.Activation(), "tensor");
     }
-    Block(GroupKind::kTensor, tensor_group_, Op::kReduceScatter, model_.Activation(), "tensor");
-    Block(GroupKind::kTensor, tensor_group_, Op::kAllGather, model_.Activation(), "tensor");
+    Block(GroupKind::kTensor, Op::kReduceScatter, model_.Activation(), "tensor");
+    Block(GroupKind::kTensor, Op::kAllGather, model_.Activation(), "tensor");
   }
 
   void Exchange(std::string_view label) {
-    Block(GroupKind::kExpert, expert_group_, Op::kAllToAll, model_.Dispatch(), label);
-  }
-
-  // Of parameters that ranks have in common: those of experts or all others.
-  const std::vector<uint32_t>& GroupOf(GroupKind kind) const {
-    return kind == GroupKind::kExpertData ? expert_data_group_ : data_group_;
+    Block(GroupKind::kExpert, Op::kAllToAll, model_.Dispatch(), label);
   }
 
   // A collective of data parallelism, which runs beside the computations.
   uint32_t AddBeside(GroupKind kind, Op op, int64_t bytes, std::string_view label) {
-    const uint32_t part = AddPart(kind, GroupOf(kind), op, bytes, label);
+    const uint32_t part = AddPart(kind, op, bytes, label);
     if (last_beside_) graph_.Require(rank_, part, *last_beside_);
     last_beside_ = part;
     return part;
@@ -206,7 +202,7 @@ class RankWriter {
     if (stage_ > 0) Send(rank_ - StageStride(), 2 * int64_t{batch} + 1);
   }
 
-  bool IsDivided() const { return settings_.zero == 3 && data_group_.size() > 1; }
+  bool IsDivided() const { return settings_.zero == 3 && !IsAlone(GroupKind::kData); }
 
   Duration TimeOf(uint32_t layer, bool is_forward) const {
     const bool has_experts = model_.HasExperts(stage_, layer);
@@ -217,7 +213,7 @@ class RankWriter {
   // computation.
   void Pass(bool is_forward, bool sums_up) {
     const uint32_t layers = model_.layers_of_stage();
-    const bool sums_buckets = sums_up && settings_.zero < 3 && data_group_.size() > 1;
+    const bool sums_buckets = sums_up && settings_.zero < 3 && !IsAlone(GroupKind::kData);
     if (!by_layer_ && !sums_buckets) {
       Compute(TimeOf(0, is_forward) * layers, is_forward ? "forward" : "backward");
       return;
@@ -243,9 +239,7 @@ class RankWriter {
       if (!sums_buckets) continue;
       const bool is_last = i + 1 == layers;
       SumUp(GroupKind::kData, shared, model_.GradientsOf(stage_, layer), is_last);
-      if (expert_data_group_.size() == 1) continue;
-      const int64_t experts =
-          model_.HasExperts(stage_, layer) ? model_.ExpertGradients() : int64_t{0};
+      const int64_t experts = SharesExperts(layer) ? model_.ExpertGradients() : 0;
       SumUp(GroupKind::kExpertData, of_experts, experts, is_last);
     }
   }
@@ -254,7 +248,7 @@ class RankWriter {
   uint32_t Layer(uint32_t layer, uint32_t turn, bool is_forward, Duration time) {
     const char* label = is_forward ? "forward" : "backward";
     const bool has_experts = model_.HasExperts(stage_, layer);
-    const bool is_split = tensor_group_.size() > 1 || has_experts;
+    const bool is_split = !IsAlone(GroupKind::kTensor) || has_experts;
     const Duration half = is_split ? Duration{time.ps / 2} : time;
     const uint32_t first = Compute(half, label);
     if (IsDivided()) graph_.Require(rank_, first, gathers_[turn]);
@@ -271,7 +265,7 @@ class RankWriter {
 
   // Returns true if other ranks have the same experts of the layer.
   bool SharesExperts(uint32_t layer) const {
-    return model_.HasExperts(stage_, layer) && expert_data_group_.size() > 1;
+    return model_.HasExperts(stage_, layer) && !IsAlone(GroupKind::kExpertData);
   }
 
   // Gathers the parameters of `layer`, the next one, once `finished` has finished and `started` has
@@ -339,10 +333,7 @@ class RankWriter {
   const TrainingModel& model_;
   const uint32_t rank_;
   const uint32_t stage_;
-  const std::vector<uint32_t> tensor_group_;
-  const std::vector<uint32_t> data_group_;
-  const std::vector<uint32_t> expert_group_;
-  const std::vector<uint32_t> expert_data_group_;
+  const std::vector<uint32_t> groups_[kGroupKinds];
   const bool by_layer_;
   std::optional<uint32_t> cursor_;
   std::optional<uint32_t> last_beside_;

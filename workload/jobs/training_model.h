@@ -92,7 +92,8 @@ class TrainingModel {
   // Numbers that do not depend on how the work is split, unscaled.
   int64_t ParametersOfLayer() const;
   int64_t Parameters() const;
-  // Of a layer and a micro batch. Each token goes through top_k experts.
+  // A rank's operations for the forward pass of one layer and one micro batch, before tensor
+  // parallelism divides them. If the layer has experts, each token goes through top_k of them.
   double ForwardFlop(bool has_experts) const;
 
   // A layer and a micro batch.
