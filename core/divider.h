@@ -12,8 +12,7 @@ class Divider {
   // Without a divisor, every quotient is 0.
   Divider() = default;
   // `divisor` is at least 1 and at most 2^16.
-  explicit Divider(uint32_t divisor)
-      : reciprocal_(((uint64_t{1} << 32) + divisor - 1) / divisor) {}
+  explicit Divider(uint32_t divisor) : reciprocal_(((uint64_t{1} << 32) + divisor - 1) / divisor) {}
 
   // Exact: `reciprocal_` is too large by less than 1, the product by less than 2^16, and so the
   // quotient, before it is rounded down, by less than 2^-16, which is at most 1 / divisor.
