@@ -3,8 +3,9 @@
 // takes.
 //
 // A policy sees its own switch and the packet, and nothing else. It keeps its state in tables of
-// fixed size, so one object runs in a unit test, a microbenchmark and a fabric. Hooks allocate
-// nothing, and draw random numbers only from the stream they were given.
+// limited size, so one object runs in a unit test, a microbenchmark and a fabric. Hooks allocate
+// only for flows and destinations that are new, and tables grow by doubling. Hooks draw random
+// numbers only from the stream they were given.
 
 #pragma once
 
@@ -263,7 +264,7 @@ class SwitchPolicy {
   // while the policy is in a call to the view. The switch asks once, before Attach().
   virtual bool watches_by_port() const { return false; }
 
-  // Called before the first packet; the only hook that may allocate.
+  // Called before the first packet.
   virtual void Attach(SwitchView& /*view*/) {}
 
   // Decides about a packet that came in through `in_port`. Called with view.now() never decreasing.

@@ -38,9 +38,7 @@ class Aac final : public MeasuredLeaf {
         rng_(rng) {}
 
   size_t StateBytes() const override {
-    size_t bytes = memory_bytes();
-    for (const Subset& subset : subsets_) bytes += sizeof(Subset) + subset.is_used.size() / 8;
-    return bytes;
+    return memory_bytes() + subsets_.size() * (sizeof(Subset) + paths().count() / 8);
   }
   std::vector<Counter> Counters() const override {
     return {{"adjustments", adjustments_}, {"trials", trials_}};
@@ -51,7 +49,7 @@ class Aac final : public MeasuredLeaf {
   struct Subset {
     Time at{-kNever.ps};
     uint32_t version = 0;       // Version of the candidates that `used` was made from.
-    std::vector<bool> is_used;  // By path.
+    std::vector<bool> is_used;  // By path; empty until the first packet.
     std::vector<uint16_t> used;
     uint16_t next_trial = 0;
     bool trial_is_due = false;
@@ -61,10 +59,6 @@ class Aac final : public MeasuredLeaf {
     subsets_.resize(view.leaves());
     const Duration three_packets = 3 * SerializationDelay(1500_B, FastestUplink(view));
     spread_ps_ = static_cast<double>(spread_.value_or(three_packets).ps);
-    for (Subset& subset : subsets_) {
-      subset.is_used.assign(paths().count(), true);
-      subset.used.reserve(paths().count());
-    }
   }
 
   uint16_t PathFor(SwitchView& view, const Packet& packet, const Candidates& candidates) override {
@@ -82,6 +76,7 @@ class Aac final : public MeasuredLeaf {
   // A path in use may be slightly worse than the limit, and an unused one must be slightly better,
   // so that a path near the limit does not come and go.
   void Adjust(Subset& subset, uint16_t leaf, std::span<const uint16_t> live, Time now) {
+    if (subset.is_used.empty()) subset.is_used.assign(paths().count(), true);
     Duration least = LatestOf(subset, leaf, live.front(), now);
     for (const uint16_t path : live) least = std::min(least, LatestOf(subset, leaf, path, now));
     const size_t before = subset.used.size();

@@ -43,10 +43,6 @@ class Amr final : public SwitchPolicy {
   void Attach(SwitchView& view) override {
     view_ = &view;
     groups_.resize(view.leaves());
-    for (Group& group : groups_) {
-      group.weights.reserve(view.ports());
-      group.told.assign(view.ports(), kUntold);
-    }
     sent_.resize(view.ports());
     for (size_t port = 0; port < view.ports(); ++port) {
       peers_.push_back(view.PeerOf(static_cast<PortIndex>(port)));
@@ -104,7 +100,7 @@ class Amr final : public SwitchPolicy {
   // The weights of the next hops to a leaf, by port.
   std::vector<double>& Tell(size_t leaf) {
     groups_[leaf].version = 0;
-    std::ranges::fill(groups_[leaf].told, kUntold);
+    groups_[leaf].told.assign(sent_.size(), kUntold);
     return groups_[leaf].told;
   }
 
@@ -116,7 +112,8 @@ class Amr final : public SwitchPolicy {
     uint32_t version = 0;         // Version of the candidates; 0: the weights are out of date.
     uint32_t candidates = 0;      // Their id: hosts with links that are down have others.
     std::vector<double> weights;  // By candidate: the sum of the weights up to it.
-    std::vector<double> told;     // By port: its weight as the controller has it, or kUntold.
+    // By port: its weight as the controller has it, or kUntold. Empty until the controller tells.
+    std::vector<double> told;
   };
 
   // The draw may return the same port again.
@@ -140,7 +137,7 @@ class Amr final : public SwitchPolicy {
     const std::span<const NextHop> next_hops = view.NextHopsTo(dst);
     double sum = 0;
     for (size_t i = 0; i < candidates.ports.size(); ++i) {
-      const double told = group.told[candidates.ports[i]];
+      const double told = group.told.empty() ? kUntold : group.told[candidates.ports[i]];
       sum += told == kUntold ? static_cast<double>(next_hops[i].capacity) : told;
       group.weights.push_back(sum);
     }

@@ -77,7 +77,6 @@ class Conga final : public SwitchPolicy {
     sampled_.reserve(paths_.count());
     to_leaf_.assign(view.leaves(), std::vector<ToLeaf>(paths_.count()));
     from_leaf_.resize(view.leaves());
-    for (FromLeaf& from : from_leaf_) from.by_tag.reserve(kNoTag);
   }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "core/sparse_rows.h"
 #include "lb/parts/flowlets.h"
 #include "lb/parts/load_balancer.h"
 #include "lb/parts/ties.h"
@@ -36,15 +37,14 @@ class Mlab final : public SwitchPolicy {
       : settings_(settings),
         rng_(rng),
         flowlets_(settings.flowlets),
-        came_from_(static_cast<size_t>(settings.flowlets.slots), kNoPort) {}
+        came_from_(static_cast<size_t>(settings.flowlets.slots), 1) {}
 
   Packets asked_about() const override { return Packets::kEvery; }
 
   void Attach(SwitchView& view) override {
-    ports_ = view.ports();
-    estimates_.resize(view.leaves() * ports_);
-    next_sample_.resize(ports_);
-    near_.reserve(ports_);
+    estimates_ = {view.leaves(), view.ports()};
+    next_sample_.resize(view.ports());
+    near_.reserve(view.ports());
   }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
@@ -53,7 +53,7 @@ class Mlab final : public SwitchPolicy {
       Finish(Behind(view.LeafOf(packet.src), in_port), packet, view.now());
       return Decision::Forward(WayBack(packet, candidates));
     }
-    if (packet.kind == PacketKind::kData) came_from_[SlotOf(packet.flow)] = in_port;
+    if (packet.kind == PacketKind::kData) came_from_[SlotOf(packet.flow)]->port = in_port;
     if (!candidates.matters()) return Decision::Forward(candidates.ports.front());
     const PortIndex port = PortFor(view, packet, candidates);
     if (packet.kind == PacketKind::kData) Begin(view.LeafOf(packet.dst), port, packet, view.now());
@@ -61,8 +61,9 @@ class Mlab final : public SwitchPolicy {
   }
 
   size_t StateBytes() const override {
-    return flowlets_.memory_bytes() + came_from_.size() * sizeof(PortIndex) +
-           estimates_.size() * sizeof(Estimate) + next_sample_.size() * sizeof(Time);
+    return flowlets_.memory_bytes() + came_from_.rows() * sizeof(CameFrom) +
+           estimates_.rows() * estimates_.width() * sizeof(Estimate) +
+           next_sample_.size() * sizeof(Time);
   }
   std::vector<Counter> Counters() const override {
     return {{"flowlets", flowlet_count_},
@@ -82,17 +83,22 @@ class Mlab final : public SwitchPolicy {
     bool is_open = false;
   };
 
+  // The port through which data of a flow last came.
+  struct CameFrom {
+    PortIndex port = kNoPort;
+  };
+
   static bool Answers(const Packet& packet) {
     return packet.kind == PacketKind::kAck || packet.kind == PacketKind::kNack ||
            packet.kind == PacketKind::kCnp;
   }
-  size_t SlotOf(FlowId flow) const { return Mix64(flow) % came_from_.size(); }
-  Estimate& Behind(uint16_t leaf, PortIndex port) { return estimates_[leaf * ports_ + port]; }
+  size_t SlotOf(FlowId flow) const { return Mix64(flow) % came_from_.rows(); }
+  Estimate& Behind(uint16_t leaf, PortIndex port) { return estimates_[leaf][port]; }
 
   // ACKs go back through the port that the data came from, so that a sample measures one port.
   PortIndex WayBack(const Packet& packet, const Candidates& candidates) {
     if (candidates.ports.size() == 1) return candidates.ports.front();
-    const PortIndex port = came_from_[SlotOf(packet.flow)];
+    const PortIndex port = came_from_[SlotOf(packet.flow)]->port;
     return candidates.Has(port) ? port : Draw(candidates.ports);
   }
 
@@ -111,8 +117,9 @@ class Mlab final : public SwitchPolicy {
   // Draws one of the ports whose time is near the least. A port without a recent sample counts as
   // the least, so that it is tried.
   PortIndex Best(uint16_t leaf, const Candidates& candidates, Time now) {
+    const Estimate* const behind = estimates_[leaf];
     const auto time = [&](PortIndex port) {
-      const Estimate& its = Behind(leaf, port);
+      const Estimate& its = behind[port];
       return now - its.at > settings_.stale ? 0.0 : its.ps;
     };
     double least = std::numeric_limits<double>::infinity();
@@ -152,11 +159,10 @@ class Mlab final : public SwitchPolicy {
   const MlabSettings settings_;
   Rng rng_;
   Flowlets flowlets_;
-  std::vector<PortIndex> came_from_;  // By hash of the flow: the port its data last came through.
-  size_t ports_ = 0;
-  std::vector<Estimate> estimates_;  // By leaf, then port.
-  std::vector<Time> next_sample_;    // By port.
-  std::vector<PortIndex> near_;      // Scratch.
+  SparseRows<CameFrom> came_from_;        // By hash of the flow.
+  SparseRows<Estimate> estimates_{0, 0};  // By leaf, then port.
+  std::vector<Time> next_sample_;         // By port.
+  std::vector<PortIndex> near_;           // Scratch.
   int64_t flowlet_count_ = 0;
   int64_t reroutes_ = 0;
   int64_t samples_ = 0;

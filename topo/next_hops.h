@@ -6,8 +6,10 @@
 
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
+#include <array>
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "fabric/switch.h"
@@ -25,6 +27,9 @@ class NextHops {
 
  private:
   using Label = uint32_t;
+  // What a label stands for: the next hops of a switch, or what feeds it, as three numbers each.
+  using Part = std::array<uint64_t, 3>;
+  using Parts = std::vector<Part>;
 
   // Labels for paths towards one group of hosts (Routing::groups), by switch. Switches with the
   // same `above` carry the same traffic, and switches with the same `ahead` have the same paths in
@@ -32,20 +37,19 @@ class NextHops {
   struct Labels {
     std::vector<Label> above;
     std::vector<Label> ahead;
-    std::vector<bool> known;
   };
 
   const Labels& LabelsTowards(size_t group);
-  void LabelFeeds(size_t group, Labels& labels);
-  Label LabelAhead(SwitchId s, size_t group, Labels& labels);
-  std::vector<uint64_t> HopOf(const Adjacency::Port& link, size_t group, Labels& labels);
-  Label Intern(std::vector<std::vector<uint64_t>> parts);
+  void LabelFeeds(size_t group, const std::vector<SwitchId>& furthest_first, Labels& labels);
+  Part HopOf(const Adjacency::Port& link, const Labels& labels) const;
+  Label Intern(Parts& parts);
   std::vector<NextHop> NextHopsOf(SwitchId s, size_t group);
 
   const Routing& routing_;
   PathClasses classes_;
-  std::map<std::vector<std::vector<uint64_t>>, Label> interned_;
+  absl::flat_hash_map<Parts, Label> interned_;
   std::vector<Labels> labels_;  // By group; empty until used.
+  std::vector<Parts> feeds_;    // By switch; for LabelFeeds().
 };
 
 }  // namespace heddle

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "core/sparse_rows.h"
 #include "lb/conweave/header.h"
 #include "lb/conweave/holds.h"
 #include "lb/parts/expiring_table.h"
@@ -81,8 +82,8 @@ class ConWeave final : public SwitchPolicy {
     is_leaf_ = view.tier() == 0 && !view.Uplinks().empty();
     if (!is_leaf_) return;
     paths_.Attach(view, rules_.digits);
-    busy_until_.assign(view.leaves() * paths_.count(), Time{});
-    told_.assign(view.leaves() * paths_.count(), Time{-kNever.ps});
+    busy_until_ = {view.leaves(), paths_.count()};
+    told_ = {view.leaves(), paths_.count()};
     holds_.Attach(view.ports());
   }
 
@@ -138,7 +139,7 @@ class ConWeave final : public SwitchPolicy {
 
   size_t StateBytes() const override {
     return sizeof(salt_) + sources_.memory_bytes() + sinks_.memory_bytes() + holds_.memory_bytes() +
-           (busy_until_.size() + told_.size()) * sizeof(Time);
+           busy_until_.rows() * busy_until_.width() * 2 * sizeof(Time);
   }
   std::vector<Counter> Counters() const override {
     return {{"epochs", epochs_},
@@ -173,6 +174,10 @@ class ConWeave final : public SwitchPolicy {
     uint8_t epoch = 0;
     bool tail_has_come = false;
     uint32_t queue = kNoQueue;
+  };
+  // When this leaf last reported a path of another leaf as congested.
+  struct Told {
+    Time at{-kNever.ps};
   };
   struct Stamp {
     uint16_t path;
@@ -253,9 +258,7 @@ class ConWeave final : public SwitchPolicy {
     return live[rng_.Below(static_cast<uint32_t>(live.size()))];
   }
 
-  Time& BusyUntil(uint16_t leaf, uint16_t path) {
-    return busy_until_[leaf * paths_.count() + path];
-  }
+  Time& BusyUntil(uint16_t leaf, uint16_t path) { return busy_until_[leaf][path]; }
 
   void OnControl(SwitchView& view, const Packet& packet) {
     const ConWeaveControl control = packet.Scheme<ConWeaveControl>();
@@ -361,9 +364,9 @@ class ConWeave final : public SwitchPolicy {
 
   void Notify(SwitchView& view, const Packet& packet) {
     if (packet.path >= paths_.count()) return;
-    Time& told = told_[view.LeafOf(packet.src) * paths_.count() + packet.path];
-    if (view.now() - told < rules_.busy_for) return;
-    told = view.now();
+    Told& told = told_[view.LeafOf(packet.src)][packet.path];
+    if (view.now() - told.at < rules_.busy_for) return;
+    told.at = view.now();
     Tell(view, packet, {ConWeaveControl::kNotify, 0, packet.path});
   }
 
@@ -388,8 +391,8 @@ class ConWeave final : public SwitchPolicy {
   Rng rng_;
   bool is_leaf_ = false;
   LeafPaths paths_;
-  std::vector<Time> busy_until_;  // By leaf, then our path: until when it is congested.
-  std::vector<Time> told_;        // By leaf, then its path: when we last reported it congested.
+  SparseRows<Time> busy_until_{0, 0};  // By leaf, then our path: until when it is congested.
+  SparseRows<Told> told_{0, 0};        // By leaf, then its path.
   ExpiringTable<Source> sources_;
   ExpiringTable<Sink> sinks_;
   ConWeaveHolds holds_;

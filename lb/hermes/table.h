@@ -133,22 +133,28 @@ class HermesRacks final : public Controller {
     }
   }
 
-  // Copies the latest measurement of each path to all hosts with a table for that leaf. A failure,
+  // Copies the latest measurement of each path to all hosts with a row for that leaf. A failure,
   // known only to the host that lost packets, survives fresher delays of others.
-  void Share(size_t leaf) const {
+  void Share(size_t leaf) {
+    rows_.clear();
     size_t paths = 0;
-    for (HermesTable* host : current_) paths = std::max(paths, host->row(leaf).size());
+    for (HermesTable* host : current_) {
+      if (host->row(leaf).empty()) continue;
+      rows_.push_back(&host->row(leaf));
+      paths = std::max(paths, rows_.back()->size());
+    }
+    if (rows_.size() < 2) return;
     for (size_t p = 0; p < paths; ++p) {
       const HermesPath* latest = nullptr;
       Time failed_until{-1};
-      for (HermesTable* host : current_) {
-        if (p >= host->row(leaf).size()) continue;
-        const HermesPath& path = host->row(leaf)[p];
+      for (const HermesTable::Row* row : rows_) {
+        if (p >= row->size()) continue;
+        const HermesPath& path = (*row)[p];
         if (latest == nullptr || path.updated > latest->updated) latest = &path;
         failed_until = std::max(failed_until, path.failed_until);
       }
-      for (HermesTable* host : current_) {
-        if (p < host->row(leaf).size()) Copy(*latest, failed_until, host->row(leaf)[p]);
+      for (HermesTable::Row* row : rows_) {
+        if (p < row->size()) Copy(*latest, failed_until, (*row)[p]);
       }
     }
   }
@@ -163,7 +169,8 @@ class HermesRacks final : public Controller {
   const Duration interval_;
   Time next_ = Time{} + interval_;
   const std::vector<std::vector<HermesTable*>> racks_;
-  std::vector<HermesTable*> current_;  // The tables that FindCurrent() found.
+  std::vector<HermesTable*> current_;    // The tables that FindCurrent() found.
+  std::vector<HermesTable::Row*> rows_;  // Those to the leaf that is being shared.
 };
 
 }  // namespace heddle

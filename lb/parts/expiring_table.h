@@ -4,19 +4,21 @@
 // table calls back its owner. The number of entries is fixed; a new key beyond it ends the one
 // whose Touch() is the longest ago.
 //
-// Every operation is O(1), except those that end or visit many entries, and nothing is allocated
-// after construction. Entries are visited in the order of their last Touch().
+// Every operation is O(1), except those that end or visit many entries. Entries are visited in the
+// order of their last Touch(). The table's memory doubles until it has room for the most keys that
+// were there at once.
 
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
-#include "core/fixed_vector.h"
 #include "core/random.h"
 #include "core/units.h"
-#include "core/zeroed_array.h"
 
 namespace heddle {
 
@@ -24,7 +26,7 @@ template <class State>
 class ExpiringTable {
  public:
   explicit ExpiringTable(size_t capacity)
-      : capacity_(capacity), entries_(capacity), index_(std::bit_ceil(2 * capacity)) {}
+      : capacity_(capacity), index_(PlacesFor(std::min(capacity, kFirstEntries))) {}
 
   // Returns null if `key` is not there, or has not been touched since `since`. Does not touch it.
   State* Find(uint64_t key, Time since = {-kNever.ps}) {
@@ -104,10 +106,14 @@ class ExpiringTable {
   // Entries that ended to make room.
   int64_t evictions() const { return evictions_; }
   size_t capacity() const { return capacity_; }
-  size_t memory_bytes() const { return capacity_ * sizeof(Entry) + index_.size() * sizeof(Place); }
+  // What a table takes that has all its room from the start, as in a switch.
+  size_t memory_bytes() const {
+    return capacity_ * sizeof(Entry) + PlacesFor(capacity_) * sizeof(Place);
+  }
 
  private:
-  static constexpr uint32_t kNone = 0;  // Entries are numbered from 1, so an empty index is zero.
+  static constexpr uint32_t kNone = 0;  // Entries are numbered from 1.
+  static constexpr size_t kFirstEntries = 8;
 
   // Used entries form a list in the order of their last touch; free entries form another list.
   struct Entry {
@@ -119,9 +125,11 @@ class ExpiringTable {
   };
   // A place in the index. It has the hash, so that other keys are seldom compared.
   struct Place {
-    uint32_t entry;
-    uint32_t hash;
+    uint32_t entry = kNone;
+    uint32_t hash = 0;
   };
+  // At most half of the places are taken.
+  static size_t PlacesFor(size_t entries) { return std::bit_ceil(2 * entries); }
 
   Entry& At(uint32_t e) { return entries_[e - 1]; }
   const Entry& At(uint32_t e) const { return entries_[e - 1]; }
@@ -129,8 +137,12 @@ class ExpiringTable {
   uint32_t TakeEntry(uint64_t key, size_t place) {
     uint32_t e = free_;
     if (e == kNone) {
-      entries_.Add();
+      entries_.emplace_back();
       e = static_cast<uint32_t>(entries_.size());
+      if (PlacesFor(e) > index_.size()) {
+        GrowIndex();
+        place = PlaceOf(key);
+      }
     } else {
       free_ = At(e).newer;
       At(e).state = State{};
@@ -176,7 +188,7 @@ class ExpiringTable {
     newest_ = e;
   }
 
-  // --- Open addressing with linear probing; at most half of the index is taken ---
+  // --- Open addressing with linear probing ---
 
   size_t mask() const { return index_.size() - 1; }
   static uint32_t HashOf(uint64_t key) { return static_cast<uint32_t>(Mix64(key)); }
@@ -191,6 +203,13 @@ class ExpiringTable {
     return i;
   }
 
+  void GrowIndex() {
+    const std::vector<Place> old = std::exchange(index_, std::vector<Place>(2 * index_.size()));
+    for (const Place& its : old) {
+      if (its.entry != kNone) index_[PlaceOf(At(its.entry).key)] = its;
+    }
+  }
+
   // Moves back the entries that probing would not find across the hole.
   void CloseHole(size_t hole) {
     for (size_t i = (hole + 1) & mask(); index_[i].entry != kNone; i = (i + 1) & mask()) {
@@ -203,8 +222,8 @@ class ExpiringTable {
   }
 
   const size_t capacity_;
-  FixedVector<Entry> entries_;
-  ZeroedArray<Place> index_;  // From the hash of a key to its entry.
+  std::vector<Entry> entries_;
+  std::vector<Place> index_;  // From the hash of a key to its entry.
   uint32_t oldest_ = kNone;
   uint32_t newest_ = kNone;
   uint32_t free_ = kNone;

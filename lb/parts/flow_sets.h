@@ -5,7 +5,7 @@
 // have room. This happens to one new flow in 20 with flows for half of the entries, to one in 900
 // with a quarter, to one in 98,000 with an eighth (the flows of a set within the age are Poisson).
 //
-// Every operation is O(1), and nothing is allocated after construction.
+// Every operation is O(1). Only sets that flows have used take memory.
 
 #pragma once
 
@@ -14,12 +14,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <new>
-#include <type_traits>
 
 #include "core/random.h"
+#include "core/sparse_rows.h"
 #include "core/units.h"
 
 namespace heddle {
@@ -83,12 +80,8 @@ class FlowSets {
   // Makes `entries` entries, or a few more so that all sets have the same size.
   FlowSets(size_t entries, Duration age)
       : age_(age),
-        sets_(std::max<size_t>(1, entries / kWays)),
-        ways_((entries + sets_ - 1) / sets_),
-        entries_(static_cast<Entry*>(std::calloc(sets_ * ways_, sizeof(Entry)))),
-        recent_(age) {
-    if (entries_ == nullptr) throw std::bad_alloc();
-  }
+        sets_(NumberOfSets(entries), DividedUp(entries, NumberOfSets(entries))),
+        recent_(age) {}
 
   // Returns the state of `key`, and notes that it was seen now. Times never decrease.
   Found Touch(uint64_t key, Time now) {
@@ -98,7 +91,8 @@ class FlowSets {
   // `holds(state, last)` returns true.
   template <class Holds>
   Found Touch(uint64_t key, Time now, const Holds& holds) {
-    Entry& entry = *Seek(key);
+    const Place place = PlaceOf(key);
+    Entry& entry = Seek(sets_[place.set], place.way, key);
     const Time last = entry.key == 0 ? Time{-kNever.ps} : entry.last;
     const bool is_remembered = last >= now - age_;
     const bool is_new = entry.key != key + 1 || (!is_remembered && !holds(entry.state, entry.last));
@@ -116,34 +110,38 @@ class FlowSets {
   const State* Find(uint64_t key, Time now) const { return FindSince(key, now - age_); }
   // Returns null if the flow has been silent since `since`, or its entry was reused.
   const State* FindSince(uint64_t key, Time since) const {
-    const Entry* const entry = Seek(key);
-    return entry->key == key + 1 && entry->last >= since ? &entry->state : nullptr;
+    const Place place = PlaceOf(key);
+    const Entry* const set = sets_.Find(place.set);
+    if (set == nullptr) return nullptr;
+    const Entry& entry = Seek(set, place.way, key);
+    return entry.key == key + 1 && entry.last >= since ? &entry.state : nullptr;
   }
 
   // Prefetches the memory that Touch(key) reads first. Inline, because a compiler may remove a call
   // that only prefetches.
   [[gnu::always_inline]] void Prefetch(uint64_t key) const {
     const Place place = PlaceOf(key);
-    __builtin_prefetch(&entries_[place.set * ways_ + place.way]);
+    __builtin_prefetch(sets_.Guess(place.set) + place.way);
   }
 
   // The most flows remembered at once; see RecentFlows.
   size_t most() const { return recent_.most(); }
   // Flows whose entries were reused within the age.
   int64_t evictions() const { return evictions_; }
-  size_t capacity() const { return sets_ * ways_; }
+  size_t capacity() const { return sets_.rows() * sets_.width(); }
   size_t memory_bytes() const { return capacity() * sizeof(Entry); }
 
  private:
   static constexpr size_t kWays = 8;  // Or more, if the entries do not divide by it.
 
-  // Entries start as zeros, which calloc() provides without touching the memory.
   struct Entry {
-    uint64_t key;  // The key plus 1; 0: never used.
+    uint64_t key = 0;  // The key plus 1; 0: never used.
     Time last;
-    State state;
+    State state = {};
   };
-  static_assert(std::is_trivially_copyable_v<State>);
+
+  static size_t NumberOfSets(size_t entries) { return std::max<size_t>(1, entries / kWays); }
+  static size_t DividedUp(size_t entries, size_t sets) { return (entries + sets - 1) / sets; }
 
   struct Place {
     size_t set;
@@ -151,33 +149,27 @@ class FlowSets {
   };
   Place PlaceOf(uint64_t key) const {
     const uint64_t hash = Mix64(key);
-    return {static_cast<size_t>((hash & 0xffffffff) * sets_ >> 32),
-            static_cast<size_t>((hash >> 32) * ways_ >> 32)};
+    return {static_cast<size_t>((hash & 0xffffffff) * sets_.rows() >> 32),
+            static_cast<size_t>((hash >> 32) * sets_.width() >> 32)};
   }
 
   // Returns the entry of `key`, or the one that it would take.
-  Entry* Seek(uint64_t key) const {
-    const Place place = PlaceOf(key);
-    Entry* const set = &entries_[place.set * ways_];
-    Entry* entry = set + place.way;
-    Entry* longest_silent = entry;
-    for (size_t i = 0; i < ways_; ++i) {
+  template <class AnEntry>
+  AnEntry& Seek(AnEntry* set, size_t first, uint64_t key) const {
+    AnEntry* const end = set + sets_.width();
+    AnEntry* entry = set + first;
+    AnEntry* longest_silent = entry;
+    for (size_t i = 0; i < sets_.width(); ++i) {
       // Probing fills a set in order, so an unused entry ends the search.
-      if (entry->key == key + 1 || entry->key == 0) return entry;
+      if (entry->key == key + 1 || entry->key == 0) return *entry;
       if (entry->last < longest_silent->last) longest_silent = entry;
-      if (++entry == set + ways_) entry = set;
+      if (++entry == end) entry = set;
     }
-    return longest_silent;
+    return *longest_silent;
   }
 
-  struct Free {
-    void operator()(Entry* entries) const { std::free(entries); }
-  };
-
   const Duration age_;
-  const size_t sets_;
-  const size_t ways_;
-  const std::unique_ptr<Entry[], Free> entries_;
+  SparseRows<Entry> sets_;
   RecentFlows recent_;
   int64_t evictions_ = 0;
 };

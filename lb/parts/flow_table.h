@@ -6,17 +6,17 @@
 // `bits`, the hash of the 5-tuple selects the entry, as in hardware, and flows that collide share
 // it.
 //
-// Every operation is O(1), and nothing is allocated after construction.
+// Every operation is O(1). Only entries that flows have used take memory.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "core/packet.h"
 #include "core/random.h"
+#include "core/sparse_rows.h"
 #include "core/units.h"
 #include "lb/parts/flow_key.h"
 #include "lb/parts/flow_sets.h"
@@ -50,12 +50,12 @@ class AgedFlowTable {
   explicit AgedFlowTable(const FlowTableSettings& settings)
       : age_(settings.age),
         own_(settings.bits ? 1 : static_cast<size_t>(settings.entries), settings.age),
-        shared_(settings.bits ? size_t{1} << *settings.bits : 0) {}
+        shared_(settings.bits ? size_t{1} << *settings.bits : 0, 1) {}
 
   // Returns the state of the packet's flow, and notes that it was seen now. Times never decrease.
   Found Touch(const Packet& packet, Time now) {
     if (is_shared()) {
-      return TouchShared(shared_[SlotOf(packet)], now, [](const State&, Time) { return false; });
+      return TouchShared(*shared_[SlotOf(packet)], now, [](const State&, Time) { return false; });
     }
     return own_.Touch(FlowKey(packet), now);
   }
@@ -63,14 +63,14 @@ class AgedFlowTable {
   // `holds(state, last)` returns true.
   template <class Holds>
   Found Touch(const Packet& packet, Time now, const Holds& holds) {
-    if (is_shared()) return TouchShared(shared_[SlotOf(packet)], now, holds);
+    if (is_shared()) return TouchShared(*shared_[SlotOf(packet)], now, holds);
     return own_.Touch(FlowKey(packet), now, holds);
   }
 
   // Prefetches the memory that Touch(packet) reads first.
   [[gnu::always_inline]] void Prefetch(const Packet& packet) const {
     if (!is_shared()) return own_.Prefetch(FlowKey(packet));
-    __builtin_prefetch(&shared_[SlotOf(packet)]);
+    __builtin_prefetch(shared_.Guess(SlotOf(packet)));
   }
 
   // The same without noting anything; null if the flow is not known.
@@ -78,17 +78,17 @@ class AgedFlowTable {
   // Returns null if the flow has been silent since `since`, or its entry was reused.
   const State* FindSince(const Packet& packet, Time since) const {
     if (!is_shared()) return own_.FindSince(FlowKey(packet), since);
-    const Shared& entry = shared_[SlotOf(packet)];
-    return entry.last < since ? nullptr : &entry.state;
+    const Shared* const entry = shared_.Find(SlotOf(packet));
+    return entry == nullptr || entry->last < since ? nullptr : &entry->state;
   }
 
   // The most entries in use at once; with shared entries, all that have ever been used.
-  size_t used() const { return is_shared() ? used_ : own_.most(); }
+  size_t used() const { return is_shared() ? shared_.used() : own_.most(); }
   // Flows whose entries were reused within the age.
   int64_t evictions() const { return own_.evictions(); }
-  size_t capacity() const { return is_shared() ? shared_.size() : own_.capacity(); }
+  size_t capacity() const { return is_shared() ? shared_.rows() : own_.capacity(); }
   size_t memory_bytes() const {
-    return is_shared() ? shared_.size() * sizeof(Shared) : own_.memory_bytes();
+    return is_shared() ? shared_.rows() * sizeof(Shared) : own_.memory_bytes();
   }
 
  private:
@@ -98,25 +98,21 @@ class AgedFlowTable {
   };
 
   size_t SlotOf(const Packet& packet) const {
-    return static_cast<size_t>(Mix64(packet.tuple_hash) & (shared_.size() - 1));
+    return static_cast<size_t>(Mix64(packet.tuple_hash) & (shared_.rows() - 1));
   }
-  bool is_shared() const { return !shared_.empty(); }
+  bool is_shared() const { return shared_.rows() > 0; }
 
   template <class Holds>
   Found TouchShared(Shared& entry, Time now, const Holds& holds) {
     const bool is_new = now - entry.last > age_ && !holds(entry.state, entry.last);
-    if (is_new) {
-      if (entry.last < Time{0}) ++used_;
-      entry.state = State{};
-    }
+    if (is_new) entry.state = State{};
     entry.last = now;
     return {entry.state, is_new};
   }
 
   const Duration age_;
-  FlowSets<State> own_;         // Used unless flows share entries.
-  std::vector<Shared> shared_;  // Used if they do.
-  size_t used_ = 0;
+  FlowSets<State> own_;        // Used unless flows share entries.
+  SparseRows<Shared> shared_;  // Used if they do.
 };
 
 }  // namespace heddle

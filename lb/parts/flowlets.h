@@ -6,12 +6,11 @@
 
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "core/packet.h"
+#include "core/sparse_rows.h"
 #include "core/units.h"
 #include "lb/parts/ties.h"
 #include "settings/fields.h"
@@ -50,11 +49,12 @@ class Flowlets {
   explicit Flowlets(const FlowletSettings& settings)
       : gap_(settings.gap),
         detector_(settings.detector),
-        slots_(static_cast<size_t>(settings.slots)) {}
+        slots_(static_cast<size_t>(settings.slots), 1) {}
 
-  Slot& Of(const Packet& packet) { return slots_[SlotOf(packet)]; }
+  // The reference is valid until the next call.
+  Slot& Of(const Packet& packet) { return *slots_[SlotOf(packet)]; }
   [[gnu::always_inline]] void Prefetch(const Packet& packet) const {
-    __builtin_prefetch(&slots_[SlotOf(packet)]);
+    __builtin_prefetch(slots_.Guess(SlotOf(packet)));
   }
 
   bool HasEnded(const Slot& slot, Time now) const {
@@ -65,21 +65,19 @@ class Flowlets {
   }
 
   // Slots that have ever been used.
-  int64_t used() const {
-    return std::ranges::count_if(slots_, [](const Slot& slot) { return slot.last >= Time{}; });
-  }
-  size_t memory_bytes() const { return slots_.size() * sizeof(Slot); }
+  int64_t used() const { return static_cast<int64_t>(slots_.used()); }
+  size_t memory_bytes() const { return slots_.rows() * sizeof(Slot); }
 
  private:
   // A 32-bit division, as a 64-bit one takes much longer.
   size_t SlotOf(const Packet& packet) const {
-    return packet.tuple_hash % static_cast<uint32_t>(slots_.size());
+    return packet.tuple_hash % static_cast<uint32_t>(slots_.rows());
   }
   int64_t FloorOfGaps(Time at) const { return at.ps < 0 ? -2 : at.ps / gap_.ps; }
 
   Duration gap_;
   FlowletDetector detector_;
-  std::vector<Slot> slots_;
+  SparseRows<Slot> slots_;
 };
 
 }  // namespace heddle

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/sparse_rows.h"
 #include "core/units.h"
 
 namespace heddle {
@@ -27,24 +28,21 @@ class LeafDelays {
   // `queueing`: a delay counts only above the least ever measured on its path. A delay without a
   // report for `stale` counts as zero.
   LeafDelays(size_t leaves, size_t paths, bool queueing, Duration stale)
-      : paths_(paths),
-        queueing_(queueing),
+      : queueing_(queueing),
         stale_(stale),
-        to_(leaves * paths),
-        from_(leaves * paths),
+        to_(leaves, paths),
+        from_(leaves, paths),
         next_(leaves) {}
 
   // Called when a packet has come from `leaf` over `path` of that leaf. Times are of this leaf's
   // clock, which need not agree with other clocks.
   void Arrive(const LeafDelayHeader& header, uint16_t leaf, uint16_t path, Time now) {
     if (header.sent_ns == 0) return;
-    if (header.path < paths_) {
-      to_[leaf * paths_ + header.path] = {16'000_ps * header.delay_16ns, now};
-    }
-    if (path >= paths_) return;
+    if (header.path < paths()) to_[leaf][header.path] = {16'000_ps * header.delay_16ns, now};
+    if (path >= paths()) return;
     // Negative if the other clock is ahead.
     const int32_t ns = static_cast<int32_t>(NanosecondsOf(now) - header.sent_ns);
-    From& from = from_[leaf * paths_ + path];
+    From& from = from_[leaf][path];
     const Duration delay = 1'000_ps * int64_t{ns};
     from.least = from.is_known ? std::min(from.least, delay) : delay;
     from.delay = queueing_ ? delay - from.least : delay;
@@ -54,9 +52,9 @@ class LeafDelays {
   // Returns the header of a packet that is sent to `leaf` now.
   LeafDelayHeader Depart(uint16_t leaf, Time now) {
     LeafDelayHeader header{.sent_ns = std::max(NanosecondsOf(now), uint32_t{1})};
-    From* const of_leaf = &from_[leaf * paths_];
-    for (size_t i = 0; i < paths_; ++i) {
-      const size_t path = (next_[leaf] + i) % paths_;
+    From* const of_leaf = from_[leaf];
+    for (size_t i = 0; i < paths(); ++i) {
+      const size_t path = (next_[leaf] + i) % paths();
       if (!of_leaf[path].is_due) continue;
       of_leaf[path].is_due = false;
       next_[leaf] = path + 1;
@@ -70,22 +68,27 @@ class LeafDelays {
 
   // Called when routes have changed: a path may be longer now, so its least delay is measured anew.
   void ForgetLeast() {
-    for (From& from : from_) from.is_known = false;
+    from_.ForEach([](From& from) { from.is_known = false; });
   }
 
   Duration Of(uint16_t leaf, uint16_t path, Time now) const {
-    const To& to = to_[leaf * paths_ + path];
-    return now - to.at > stale_ ? Duration{0} : to.delay;
+    const To* const to = to_.Find(leaf);
+    return to == nullptr || now - to[path].at > stale_ ? Duration{0} : to[path].delay;
   }
 
   // Returns the last delay, however old the report is.
-  Duration LastOf(uint16_t leaf, uint16_t path) const { return to_[leaf * paths_ + path].delay; }
+  Duration LastOf(uint16_t leaf, uint16_t path) const {
+    const To* const to = to_.Find(leaf);
+    return to == nullptr ? Duration{0} : to[path].delay;
+  }
 
   size_t memory_bytes() const {
-    return to_.size() * sizeof(To) + from_.size() * sizeof(From) + next_.size() * sizeof(size_t);
+    return next_.size() * (paths() * (sizeof(To) + sizeof(From)) + sizeof(size_t));
   }
 
  private:
+  size_t paths() const { return to_.width(); }
+
   static uint32_t NanosecondsOf(Time at) { return static_cast<uint32_t>(at.ps / 1'000); }
 
   struct To {
@@ -99,11 +102,10 @@ class LeafDelays {
     bool is_due = false;  // Waits to be reported.
   };
 
-  size_t paths_;
   bool queueing_;
   Duration stale_;
-  std::vector<To> to_;      // By leaf, then our path.
-  std::vector<From> from_;  // By leaf, then its path.
+  SparseRows<To> to_;      // By leaf, then our path.
+  SparseRows<From> from_;  // By leaf, then its path.
   std::vector<size_t> next_;
 };
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -43,10 +44,7 @@ class LeafPaths {
     for (LiveSet& live : live_) live.paths.reserve(count_);
     NumberUplinks(view);
     for (size_t leaf = 0; leaf < view.leaves(); ++leaf) {
-      is_near_.push_back(std::ranges::any_of(uplinks_, [&](PortIndex uplink) {
-        const auto way = view.WayTo(uplink, static_cast<uint16_t>(leaf));
-        return way && way->links == 2;
-      }));
+      is_near_.push_back(LinksTo(static_cast<uint16_t>(leaf), view) == 2);
     }
   }
 
@@ -94,6 +92,15 @@ class LeafPaths {
   }
 
  private:
+  // Returns the number of links to `leaf`, the same over all uplinks that lead there; 0 if none
+  // does.
+  int LinksTo(uint16_t leaf, const SwitchView& view) const {
+    for (const PortIndex uplink : uplinks_) {
+      if (const std::optional<Way> way = view.WayTo(uplink, leaf)) return way->links;
+    }
+    return 0;
+  }
+
   void NumberUplinks(const SwitchView& view) {
     uplink_of_.assign(count_, std::numeric_limits<PortIndex>::max());  // No port has this number.
     first_over_.assign(view.ports(), kNoPath);

@@ -104,6 +104,7 @@ class MeasuredLeaf : public SwitchPolicy {
 
   bool is_leaf() const { return is_leaf_; }
   LeafPaths& paths() { return paths_; }
+  const LeafPaths& paths() const { return paths_; }
   Duration DelayOf(uint16_t leaf, uint16_t path, Time now) const {
     return delays_.Of(leaf, path, now + clock_ahead_);
   }

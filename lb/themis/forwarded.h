@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -16,19 +17,16 @@ class ForwardedPackets {
  public:
   // `paths` is the most paths that a flow can have.
   ForwardedPackets(size_t flows, size_t window, size_t paths)
-      : window_(window), paths_(paths), ahead_(flows * window), latest_(flows * paths) {
-    free_.reserve(flows);
-    for (size_t flow = flows; flow > 0; --flow) free_.push_back(static_cast<uint32_t>(flow - 1));
-  }
+      : flows_(flows), window_(window), paths_(paths) {}
 
   struct Flow {
     uint32_t slot = 0;
     uint32_t missing = 0;  // All packets below have been forwarded.
   };
 
+  // At most `flows` at once.
   Flow Take() {
-    const Flow flow{.slot = free_.back()};
-    free_.pop_back();
+    const Flow flow{.slot = TakeSlot()};
     std::fill_n(ahead_.begin() + static_cast<ptrdiff_t>(flow.slot * window_), window_, false);
     ForgetPaths(flow);
     return flow;
@@ -64,21 +62,35 @@ class ForwardedPackets {
     return latest > expected ? Fate::kLost : Fate::kUnknown;
   }
 
-  size_t memory_bytes() const {
-    return ahead_.size() / 8 + (latest_.size() + free_.capacity()) * sizeof(uint32_t);
-  }
+  size_t memory_bytes() const { return flows_ * (window_ / 8 + (paths_ + 1) * sizeof(uint32_t)); }
 
  private:
+  // Returns a slot that was given back, or a new one.
+  uint32_t TakeSlot() {
+    if (free_.empty()) {
+      assert(slots_ < flows_);
+      ++slots_;
+      ahead_.resize(slots_ * window_);
+      latest_.resize(slots_ * paths_);
+      return static_cast<uint32_t>(slots_ - 1);
+    }
+    const uint32_t slot = free_.back();
+    free_.pop_back();
+    return slot;
+  }
+
   std::vector<bool>::reference Ahead(const Flow& flow, uint32_t packet) {
     return ahead_[flow.slot * window_ + packet % window_];
   }
   uint32_t& Latest(const Flow& flow, uint32_t path) { return latest_[flow.slot * paths_ + path]; }
 
+  const size_t flows_;
   const size_t window_;
   const size_t paths_;
   std::vector<bool> ahead_;       // By flow, then by packet modulo the window.
   std::vector<uint32_t> latest_;  // By flow, then by packet modulo paths: the latest one, plus 1.
-  std::vector<uint32_t> free_;
+  size_t slots_ = 0;              // Those that have ever been taken.
+  std::vector<uint32_t> free_;    // Those of them that have been given back.
 };
 
 }  // namespace heddle

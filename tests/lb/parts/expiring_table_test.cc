@@ -101,6 +101,26 @@ TEST(ExpiringTableTest, IsWhatLookingAtEverythingGives) {
   }
 }
 
+TEST(ExpiringTableTest, KeepsItsEntriesWhileItsMemoryGrows) {
+  constexpr uint64_t kCapacity = 1'000;
+  ExpiringTable<Value> table(kCapacity);
+  const size_t bytes = table.memory_bytes();
+  std::vector<uint64_t> gone;
+  const auto note = [&](uint64_t key, const Value&) { gone.push_back(key); };
+  for (uint64_t key = 0; key < kCapacity; ++key) {
+    table.Touch(key << 20, Time{} + 1_us, note).state.number = static_cast<int>(key);
+    ASSERT_EQ(table.size(), key + 1);
+  }
+  for (uint64_t key = 0; key < kCapacity; ++key) {
+    ASSERT_NE(table.Find(key << 20), nullptr);
+    ASSERT_EQ(table.Find(key << 20)->number, static_cast<int>(key));
+  }
+  EXPECT_TRUE(gone.empty());
+  table.Touch(kCapacity << 20, Time{} + 2_us, note);
+  EXPECT_EQ(gone, std::vector<uint64_t>{0});
+  EXPECT_EQ(table.memory_bytes(), bytes);  // That of a table with all its room.
+}
+
 TEST(ExpiringTableTest, WhatIsTouchedAtTheLimitStays) {
   ExpiringTable<Value> table(4);
   int gone = 0;
