@@ -71,7 +71,8 @@ class SparseRows {
   // A power of two of places for a row. The elements of empty places are not even written.
   struct Places {
     Places(size_t count, size_t width)
-        : rows(count, kNone), elements(static_cast<T*>(std::malloc(count * width * sizeof(T)))) {
+        : rows(count, kNone),
+          elements(static_cast<T*>(std::malloc(std::max<size_t>(1, count * width * sizeof(T))))) {
       if (elements == nullptr) throw std::bad_alloc();
     }
     size_t mask() const { return rows.size() - 1; }

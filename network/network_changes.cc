@@ -200,7 +200,10 @@ void Network::LeaveNoticed(Time now) {
 }
 
 void Network::TellNextHops(const Routing& routing) {
-  next_hop_hosts_ = routing.first_hosts();
+  next_hop_hosts_.clear();
+  for (size_t leaf = 0; leaf < routing.leaves(); ++leaf) {
+    next_hop_hosts_.push_back(routing.FirstOf(leaf));
+  }
   NextHops next_hops(routing);
   for (const std::unique_ptr<Switch>& s : switches_) {
     if (s->WantsNextHops()) SetNextHops(*s, next_hops.TableOf(s->id()));

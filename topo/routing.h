@@ -50,10 +50,13 @@ class Routing {
   const std::vector<HostId>& first_hosts() const { return first_hosts_; }
 
   // A group is a leaf, or a host with several links of which some are down. Groups are numbered
-  // from 0: leaves first, then such hosts in ascending order. FirstOf() is a host of the group.
+  // from 0: leaves first, then such hosts in ascending order. FirstOf() is a host of the group, if
+  // it has any: all hosts of a leaf may be groups of their own.
   size_t groups() const { return attached_to_.size(); }
   HostId FirstOf(size_t group) const {
-    return group < leaves() ? first_hosts_[group] : partly_up_[group - leaves()];
+    if (group >= leaves()) return partly_up_[group - leaves()];
+    const HostId first = first_hosts_[group];
+    return GroupOf(first) == group || members_[group].empty() ? first : members_[group].front();
   }
 
   // The switches of a leaf, by its index.

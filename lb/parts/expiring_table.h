@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A policy's state for each key, kept until Touch() has not been called for the key for a while,
 // such as the flows present at a port. Unlike in a flow table, the end of a key is an event: the
-// table calls back its owner. The number of entries is fixed; a new key beyond it ends the one
+// table calls back its owner. The number of entries is limited; a new key beyond it ends the one
 // whose Touch() is the longest ago.
 //
-// Every operation is O(1), except those that end or visit many entries. Entries are visited in the
-// order of their last Touch(). The table's memory doubles until it has room for the most keys that
-// were there at once.
+// Every operation is O(1) on average, except those that end or visit many entries. Entries are
+// visited in the order of their last Touch(). The table's memory doubles until it has room for the
+// most keys that were there at once.
 
 #pragma once
 

@@ -5,7 +5,7 @@
 // have room. This happens to one new flow in 20 with flows for half of the entries, to one in 900
 // with a quarter, to one in 98,000 with an eighth (the flows of a set within the age are Poisson).
 //
-// Every operation is O(1). Only sets that flows have used take memory.
+// Every operation is O(1) on average. Only sets that flows have used take memory.
 
 #pragma once
 

@@ -6,7 +6,7 @@
 // `bits`, the hash of the 5-tuple selects the entry, as in hardware, and flows that collide share
 // it.
 //
-// Every operation is O(1). Only entries that flows have used take memory.
+// Every operation is O(1) on average. Only entries that flows have used take memory.
 
 #pragma once
 

@@ -62,7 +62,9 @@ class ForwardedPackets {
     return latest > expected ? Fate::kLost : Fate::kUnknown;
   }
 
-  size_t memory_bytes() const { return flows_ * (window_ / 8 + (paths_ + 1) * sizeof(uint32_t)); }
+  size_t memory_bytes() const {
+    return flows_ * window_ / 8 + flows_ * (paths_ + 1) * sizeof(uint32_t);
+  }
 
  private:
   // Returns a slot that was given back, or a new one.

@@ -3,9 +3,11 @@
 
 #include "topo/next_hops.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/lab.h"
@@ -104,6 +106,33 @@ TEST(NextHopsTest, TheOrderOfLinksMakesNoKind) {
   EXPECT_EQ(CapacitiesOf(Of(graph, "edge0", 2)), (Numbers{15, 15}));
   EXPECT_EQ(KindsOf(Of(graph, "edge0", 2)), (Numbers{0, 0}));
   EXPECT_EQ(KindsOf(Of(graph, "agg0", 2)), (Numbers{0, 1}));
+}
+
+// Hosts 0 and 1 have links to A and B. Host 1 has lost both, and host 0 the one to A: it is a group
+// of its own, and must not stand for the leaf, which host 1 alone belongs to.
+TEST(NextHopsTest, AreAsManyAsTheCandidatesHoweverHostsAreCut) {
+  const std::vector<std::pair<std::string, std::string>> ends = {
+      {"host0", "A"}, {"host0", "B"}, {"host1", "A"}, {"host1", "B"}, {"host2", "C"},
+      {"C", "S1"},    {"C", "S2"},    {"C", "S3"},    {"C", "S4"},    {"S1", "A"},
+      {"S2", "A"},    {"S3", "A"},    {"S4", "B"}};
+  std::string links;
+  for (const auto& [a, b] : ends) links += fmt::format("{{a: {}, b: {}}}, ", a, b);
+  Graph graph = GraphFrom(
+      "{kind: custom, hosts: 3, switches: [{name: A}, {name: B}, {name: C}, {name: S1}, {name: "
+      "S2}, {name: S3}, {name: S4}], links: [" +
+      links + "]}");
+  for (const char* link : {"host0-A", "host1-A", "host1-B"}) graph = Without(graph, link);
+  const Routing routing(graph);
+  NextHops next_hops(routing);
+  for (SwitchId s = 0; s < routing.switches(); ++s) {
+    const NextHopTable table = next_hops.TableOf(s);
+    for (HostId host = 0; host < 3; ++host) {
+      const size_t candidates =
+          routing.IsAttached(s, host) ? 0 : routing.TableOf(s).Towards(host).size();
+      EXPECT_EQ(table.Towards(host, routing.LeafIndexOf(host)).size(), candidates)
+          << graph.switches[s].name << " to host " << host;
+    }
+  }
 }
 
 }  // namespace heddle::next_hops_test
