@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a large table of which a run uses few, such as a switch's table of 65,536 flows when 100
+// A large table of which a run uses few rows, such as a switch's table of 65,536 flows when 100
 // flows pass it. All elements are T{} at first. Only rows that have been asked for take memory:
 // they lie in a hash table with linear probing, which doubles when it is half full, until it has a
 // place for each row.
 //
-// Numbers of rows should be hashes, or spread as evenly: their low bits select the place.
+// The low bits of a row's number select its place in the hash table. So the numbers should be
+// hashes, or all numbers from 0 on, such as those of leaves.
 
 #pragma once
 
@@ -27,7 +28,8 @@ class SparseRows {
  public:
   static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(std::max_align_t));
 
-  // At most 2^31 rows, of `width` elements each.
+  SparseRows() : SparseRows(0, 0) {}
+  // The table has `rows` rows, at most 2^31, of `width` elements each.
   SparseRows(size_t rows, size_t width)
       : rows_(rows), width_(width), places_(std::min(std::bit_ceil(rows), kFirstPlaces), width) {}
 
@@ -59,6 +61,8 @@ class SparseRows {
   size_t width() const { return width_; }
   // Rows that have been asked for with operator[].
   size_t used() const { return used_; }
+  // Returns the size of all rows: a real switch has memory for the whole table.
+  size_t memory_bytes() const { return rows_ * width_ * sizeof(T); }
 
  private:
   static constexpr size_t kFirstPlaces = 16;

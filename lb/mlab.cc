@@ -61,8 +61,7 @@ class Mlab final : public SwitchPolicy {
   }
 
   size_t StateBytes() const override {
-    return flowlets_.memory_bytes() + came_from_.rows() * sizeof(CameFrom) +
-           estimates_.rows() * estimates_.width() * sizeof(Estimate) +
+    return flowlets_.memory_bytes() + came_from_.memory_bytes() + estimates_.memory_bytes() +
            next_sample_.size() * sizeof(Time);
   }
   std::vector<Counter> Counters() const override {
@@ -159,10 +158,10 @@ class Mlab final : public SwitchPolicy {
   const MlabSettings settings_;
   Rng rng_;
   Flowlets flowlets_;
-  SparseRows<CameFrom> came_from_;        // By hash of the flow.
-  SparseRows<Estimate> estimates_{0, 0};  // By leaf, then port.
-  std::vector<Time> next_sample_;         // By port.
-  std::vector<PortIndex> near_;           // Scratch.
+  SparseRows<CameFrom> came_from_;  // By hash of the flow.
+  SparseRows<Estimate> estimates_;  // By leaf, then port.
+  std::vector<Time> next_sample_;   // By port.
+  std::vector<PortIndex> near_;     // Scratch.
   int64_t flowlet_count_ = 0;
   int64_t reroutes_ = 0;
   int64_t samples_ = 0;

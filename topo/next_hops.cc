@@ -13,7 +13,7 @@ namespace heddle {
 NextHops::NextHops(const Routing& routing)
     : routing_(routing), classes_(routing), labels_(routing.groups()), feeds_(routing.switches()) {}
 
-// Sorts the parts.
+// Intern() returns the label of these parts in any order; it sorts them.
 NextHops::Label NextHops::Intern(Parts& parts) {
   std::ranges::sort(parts);
   return interned_.try_emplace(parts, static_cast<Label>(interned_.size())).first->second;
@@ -30,7 +30,7 @@ const NextHops::Labels& NextHops::LabelsTowards(size_t group) {
                            [&](SwitchId s) { return routing_.DistanceTo(s, group); });
   LabelFeeds(group, order, labels);
   Parts hops;
-  for (const SwitchId s : order | std::views::reverse) {  // Next hops come before.
+  for (const SwitchId s : order | std::views::reverse) {  // A switch comes after its next hops.
     hops.clear();
     if (!routing_.IsAttached(s, host)) {
       for (const PortIndex port : routing_.TableOf(s).Towards(host)) {

@@ -27,7 +27,9 @@ class NextHops {
 
  private:
   using Label = uint32_t;
-  // What a label stands for: the next hops of a switch, or what feeds it, as three numbers each.
+  // A label stands for all next hops of a switch, or for all that feeds it with traffic. Each part
+  // is one of them: a next hop by the rate of the link to it and its two labels, a switch that
+  // feeds by {0, its label, the rate of the link}, and the hosts of a switch by {1, switch, 0}.
   using Part = std::array<uint64_t, 3>;
   using Parts = std::vector<Part>;
 

@@ -139,7 +139,7 @@ class ConWeave final : public SwitchPolicy {
 
   size_t StateBytes() const override {
     return sizeof(salt_) + sources_.memory_bytes() + sinks_.memory_bytes() + holds_.memory_bytes() +
-           busy_until_.rows() * busy_until_.width() * 2 * sizeof(Time);
+           busy_until_.memory_bytes() + told_.memory_bytes();
   }
   std::vector<Counter> Counters() const override {
     return {{"epochs", epochs_},
@@ -391,8 +391,8 @@ class ConWeave final : public SwitchPolicy {
   Rng rng_;
   bool is_leaf_ = false;
   LeafPaths paths_;
-  SparseRows<Time> busy_until_{0, 0};  // By leaf, then our path: until when it is congested.
-  SparseRows<Told> told_{0, 0};        // By leaf, then its path.
+  SparseRows<Time> busy_until_;  // By leaf, then our path: until when it is congested.
+  SparseRows<Told> told_;        // By leaf, then its path.
   ExpiringTable<Source> sources_;
   ExpiringTable<Sink> sinks_;
   ConWeaveHolds holds_;

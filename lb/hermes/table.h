@@ -170,7 +170,7 @@ class HermesRacks final : public Controller {
   Time next_ = Time{} + interval_;
   const std::vector<std::vector<HermesTable*>> racks_;
   std::vector<HermesTable*> current_;    // The tables that FindCurrent() found.
-  std::vector<HermesTable::Row*> rows_;  // Those to the leaf that is being shared.
+  std::vector<HermesTable::Row*> rows_;  // Share() copies among these.
 };
 
 }  // namespace heddle

@@ -106,7 +106,8 @@ class ExpiringTable {
   // Entries that ended to make room.
   int64_t evictions() const { return evictions_; }
   size_t capacity() const { return capacity_; }
-  // What a table takes that has all its room from the start, as in a switch.
+  // Returns the size of a table that has room for all entries from the start: a real switch has
+  // such a table.
   size_t memory_bytes() const {
     return capacity_ * sizeof(Entry) + PlacesFor(capacity_) * sizeof(Place);
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A flow table as in a switch: sets of a few entries, and the hash of a flow's key selects its set.
-// Finding a flow, forgetting silent ones and making room cost one access to memory. A new flow that
-// finds its set full replaces the flow in the set that has been silent longest, even if other sets
-// have room. This happens to one new flow in 20 with flows for half of the entries, to one in 900
-// with a quarter, to one in 98,000 with an eighth (the flows of a set within the age are Poisson).
+// Finding a flow, forgetting silent ones and making room read two places in memory: where the set
+// lies, and the set. A new flow that finds its set full replaces the flow in the set that has been
+// silent longest, even if other sets have room. This happens to one new flow in 20 with flows for
+// half of the entries, to one in 900 with a quarter, to one in 98,000 with an eighth (the flows of
+// a set within the age are Poisson).
 //
 // Every operation is O(1) on average. Only sets that flows have used take memory.
 
@@ -117,8 +118,8 @@ class FlowSets {
     return entry.key == key + 1 && entry.last >= since ? &entry.state : nullptr;
   }
 
-  // Prefetches the memory that Touch(key) reads first. Inline, because a compiler may remove a call
-  // that only prefetches.
+  // Prefetches the entry that Touch(key) reads first, if its set lies in the first place for it.
+  // Inline, because a compiler may remove a call that only prefetches.
   [[gnu::always_inline]] void Prefetch(uint64_t key) const {
     const Place place = PlaceOf(key);
     __builtin_prefetch(sets_.Guess(place.set) + place.way);
@@ -129,7 +130,7 @@ class FlowSets {
   // Flows whose entries were reused within the age.
   int64_t evictions() const { return evictions_; }
   size_t capacity() const { return sets_.rows() * sets_.width(); }
-  size_t memory_bytes() const { return capacity() * sizeof(Entry); }
+  size_t memory_bytes() const { return sets_.memory_bytes(); }
 
  private:
   static constexpr size_t kWays = 8;  // Or more, if the entries do not divide by it.

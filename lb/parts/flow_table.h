@@ -67,7 +67,7 @@ class AgedFlowTable {
     return own_.Touch(FlowKey(packet), now, holds);
   }
 
-  // Prefetches the memory that Touch(packet) reads first.
+  // Prefetches the entry that Touch(packet) reads first.
   [[gnu::always_inline]] void Prefetch(const Packet& packet) const {
     if (!is_shared()) return own_.Prefetch(FlowKey(packet));
     __builtin_prefetch(shared_.Guess(SlotOf(packet)));
@@ -87,9 +87,7 @@ class AgedFlowTable {
   // Flows whose entries were reused within the age.
   int64_t evictions() const { return own_.evictions(); }
   size_t capacity() const { return is_shared() ? shared_.rows() : own_.capacity(); }
-  size_t memory_bytes() const {
-    return is_shared() ? shared_.rows() * sizeof(Shared) : own_.memory_bytes();
-  }
+  size_t memory_bytes() const { return is_shared() ? shared_.memory_bytes() : own_.memory_bytes(); }
 
  private:
   struct Shared {

@@ -66,7 +66,7 @@ class Flowlets {
 
   // Slots that have ever been used.
   int64_t used() const { return static_cast<int64_t>(slots_.used()); }
-  size_t memory_bytes() const { return slots_.rows() * sizeof(Slot); }
+  size_t memory_bytes() const { return slots_.memory_bytes(); }
 
  private:
   // A 32-bit division, as a 64-bit one takes much longer.

@@ -83,7 +83,7 @@ class LeafDelays {
   }
 
   size_t memory_bytes() const {
-    return next_.size() * (paths() * (sizeof(To) + sizeof(From)) + sizeof(size_t));
+    return to_.memory_bytes() + from_.memory_bytes() + next_.size() * sizeof(size_t);
   }
 
  private:

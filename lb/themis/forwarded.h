@@ -24,7 +24,7 @@ class ForwardedPackets {
     uint32_t missing = 0;  // All packets below have been forwarded.
   };
 
-  // At most `flows` at once.
+  // The caller holds at most `flows` flows at once.
   Flow Take() {
     const Flow flow{.slot = TakeSlot()};
     std::fill_n(ahead_.begin() + static_cast<ptrdiff_t>(flow.slot * window_), window_, false);
