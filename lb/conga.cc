@@ -100,7 +100,8 @@ class Conga final : public SwitchPolicy {
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     if (!is_leaf_ || tag_of_port_[port] == kNoTag || !view.IsAttached(packet.src)) return;
     paths_.Stamp(packet);
-    const Feedback feedback = from_leaf_[view.LeafOf(packet.dst)].TakeNext();
+    const Feedback feedback =
+        from_leaf_[view.LeafOf(packet.dst)].TakeNext(view.now() - settings_.age);
     packet.SetScheme(CongaHeader{tag_of_port_[port], 0, feedback.tag, feedback.metric});
   }
 
@@ -112,12 +113,13 @@ class Conga final : public SwitchPolicy {
     packet.SetScheme(header);
   }
 
-  // As in the ASIC: a reading takes one byte, the time of its last update four more.
+  // As in the ASIC: a reading takes one byte, the time of its last update four more, and whether it
+  // has changed one.
   size_t StateBytes() const override {
     size_t bytes = links_.size() * sizeof(Link) + flowlets_.memory_bytes();
     for (const auto& uplinks : to_leaf_) bytes += uplinks.size() * 5;
     for (const FromLeaf& from : from_leaf_)
-      bytes += std::max(from.by_tag.size(), FromLeaf::kTags) * 2;
+      bytes += std::max(from.by_tag.size(), FromLeaf::kTags) * 6;
     return bytes;
   }
   std::vector<Counter> Counters() const override {
@@ -150,35 +152,40 @@ class Conga final : public SwitchPolicy {
   struct FromLeaf {
     static constexpr size_t kTags = 16;  // The ASIC's; a leaf with more uplinks has more.
     struct Entry {
+      Time updated{-kNever.ps};
       uint8_t metric = 0;
-      bool known = false;
       bool changed = false;
     };
-    std::vector<Entry> by_tag = {};  // If there are any, at least one is known.
+    std::vector<Entry> by_tag = {};
     size_t next = 0;
     size_t changed = 0;  // Entries that have changed.
 
-    void Note(uint8_t tag, uint8_t metric) {
+    void Note(uint8_t tag, uint8_t metric, Time now) {
       if (tag >= by_tag.size()) by_tag.resize(tag + size_t{1});
       Entry& entry = by_tag[tag];
-      const bool is_new = !entry.changed && (!entry.known || entry.metric != metric);
+      const bool is_known = entry.updated >= Time{};
+      const bool is_new = !entry.changed && (!is_known || entry.metric != metric);
       changed += is_new ? 1 : 0;
       entry.changed = entry.changed || is_new;
       entry.metric = metric;
-      entry.known = true;
+      entry.updated = now;
     }
 
-    // Takes the metrics in turn; those that have changed since they were last returned go first.
-    Feedback TakeNext() {
-      if (by_tag.empty()) return {};
-      const auto wanted = changed > 0 ? &Entry::changed : &Entry::known;
-      size_t tag = next;
-      if (tag == by_tag.size()) tag = 0;
-      while (!(by_tag[tag].*wanted)) tag = tag + 1 < by_tag.size() ? tag + 1 : 0;
-      Entry& entry = by_tag[tag];
-      changed -= std::exchange(entry.changed, false) ? 1 : 0;
-      next = tag + 1;
-      return {static_cast<uint8_t>(tag), entry.metric};
+    // Takes the metrics in turn. Those that have changed since they were last returned go first; of
+    // the others, only those that a packet has updated since `since`. If an old metric were
+    // returned for ever, it would never be old where it arrives, and its path would never be tried
+    // again.
+    Feedback TakeNext(Time since) {
+      const size_t tags = by_tag.size();
+      for (size_t i = 0, tag = next; i < tags; ++i, ++tag) {
+        if (tag == tags) tag = 0;
+        Entry& entry = by_tag[tag];
+        if (changed > 0 ? !entry.changed : entry.updated < since) continue;
+        changed -= std::exchange(entry.changed, false) ? 1 : 0;
+        next = tag + 1;
+        return {static_cast<uint8_t>(tag), entry.metric};
+      }
+      return {};
     }
   };
 
@@ -209,7 +216,8 @@ class Conga final : public SwitchPolicy {
     const CongaHeader header = packet.Scheme<CongaHeader>();
     const uint16_t source = view.LeafOf(packet.src);
     const uint16_t tag = settings_.mode == Mode::kPath ? packet.path : header.tag;
-    if (tag < kNoTag) from_leaf_[source].Note(static_cast<uint8_t>(tag), header.congestion);
+    if (tag < kNoTag)
+      from_leaf_[source].Note(static_cast<uint8_t>(tag), header.congestion, view.now());
     if (header.feedback_tag >= to_leaf_[source].size()) return;
     to_leaf_[source][header.feedback_tag] = {header.feedback_metric, view.now()};
     ++feedback_count_;

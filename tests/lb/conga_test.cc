@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
@@ -162,6 +163,24 @@ TEST(CongaTest, FeedbackTakesTurnsAndPrefersWhatHasChanged) {
   EXPECT_EQ(next(), 12);
 }
 
+// Otherwise an unused path that was once congested would stay so for ever: see the next test.
+TEST(CongaTest, AMetricThatNoPacketUpdatesIsNoLongerReturned) {
+  LbSwitch leaf("conga");
+  Hear(leaf, Time{}, {0, 7, kNone, 0});
+  Hear(leaf, Time{}, {1, 3, kNone, 0});
+  const auto next = [&](Duration at) { return Stamp(leaf, Time{} + at, 2).feedback_tag; };
+  EXPECT_EQ(next(1_ms), 0);
+  EXPECT_EQ(next(2_ms), 1);
+  Hear(leaf, Time{} + 5_ms, {1, 3, kNone, 0});
+  EXPECT_EQ(next(10_ms), 0);
+  EXPECT_EQ(next(10_ms), 1);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(next(10_ms + 1_us), 1);
+  EXPECT_EQ(next(15_ms), 1);
+  EXPECT_EQ(next(15_ms + 1_us), kNone);
+  Hear(leaf, Time{} + 16_ms, {0, 7, kNone, 0});
+  EXPECT_EQ(next(17_ms), 0);
+}
+
 // The paper and the hardware keep the last report about a port that is back.
 TEST(CongaTest, AnUplinkThatIsBackHasTheMetricThatItHad) {
   const auto flows_there = [](Time at) {
@@ -248,6 +267,23 @@ TEST(CongaTest, WithNamedPathsFlowsAvoidASlowLinkToACore) {
 }
 
 // --- In a network ---
+
+// Datagrams fill spine 0's link to leaf 1 until 2 ms. ACKs return to leaf 0 all the time.
+TEST(CongaTest, APathThatWasCongestedIsTriedAgainWhileAcksReturn) {
+  const std::string list = testing::TempDir() + "conga_test_flows.csv";
+  std::ofstream flows(list);
+  flows << "src,dst,bytes,start_ns\n";
+  for (int start = 0; start < 20'000'000; start += 100'000) flows << "0,5,30000," << start << '\n';
+  flows.close();
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 3, spines: 2, hosts_per_leaf: 4, host_link: {rate: "
+      "10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}}\n"
+      "lb: {kind: conga, gap: 50us, age: 1ms}\nworkload: [{kind: flows, file: " +
+      list +
+      "}]\nbackground: [{from: [8], to: [6], rate: 9Gbps, via: spine0, start: 0us, stop: 2ms}]\n"
+      "measure: {warm_up: 6ms}\n"));
+  EXPECT_GT(ShareOfUplink(run, "leaf0", "spine0"), 0.4);
+}
 
 // The paper's example (figure 2): two leaves, two spines, links of 80 Gbps but for one of 40. Leaf
 // 0 asks for about 95 of the 120 that there are, in bursts, whatever is lost.
