@@ -69,7 +69,7 @@ ClassSummary SummariseClass(const Experiment& experiment, const SimulationResult
   }
   const double n = static_cast<double>(fct.size());
   const int64_t finished = summary.flows - summary.unfinished;
-  summary.goodput_gbps = fct.empty() ? 0 : goodput / n;  // 0 for each that is infinitely slow.
+  if (!fct.empty()) summary.goodput_gbps = goodput / n;
   summary.throughput_gbps =
       finished == 0 ? 0
                     : static_cast<double>(bytes) * 8000 / static_cast<double>(last_ps - first_ps);
@@ -249,7 +249,7 @@ constexpr Column<ClassSummary> kSummaryColumns[] = {
     {"p99_slowdown", [](const ClassSummary& row) { return row.slowdown[3]; }},
     {"p999_slowdown", [](const ClassSummary& row) { return row.slowdown[4]; }},
     {"max_slowdown", [](const ClassSummary& row) { return row.slowdown[5]; }},
-    {"goodput_gbps", [](const ClassSummary& row) { return IfAnyFinished(row, row.goodput_gbps); }},
+    {"goodput_gbps", [](const ClassSummary& row) { return row.goodput_gbps; }},
     {"throughput_gbps",
      [](const ClassSummary& row) { return IfAnyFinished(row, row.throughput_gbps); }},
     {"low_n", [](const ClassSummary& row) { return row.low_n; }}};

@@ -24,7 +24,8 @@ struct ClassSummary {
   // Average, p50, p95, p99, p99.9, maximum. NaN without flows, infinite for unfinished flows.
   std::vector<double> fct_us;
   std::vector<double> slowdown;
-  double goodput_gbps = 0;  // The mean of the flows' goodputs.
+  // The mean of the flows' goodputs, if any flow counts; 0 for an unfinished flow that counts.
+  std::optional<double> goodput_gbps = {};
   double throughput_gbps =
       0;  // All bytes of finished flows, over the time from the first start to the last end.
   bool low_n = false;  // True if fewer than 10 flows are above some percentile.

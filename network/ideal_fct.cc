@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace heddle {
@@ -148,6 +149,19 @@ double IdealFct::Crossing(const Ways& ways, int64_t bytes) {
   return least;
 }
 
+// Returns the least time that bytes take over all paths together, without the hosts' own links.
+double IdealFct::Sharing(const Ways& ways, int64_t bytes) {
+  constexpr Channel kAnyRate{.rate = BitRate{std::numeric_limits<int64_t>::max()}, .delay = {}};
+  double bps = 0;
+  for (const PathClasses::Class way : ways) {
+    capacities_.resize(std::max(capacities_.size(), size_t{way} + 1));
+    double& capacity = capacities_[way];
+    if (capacity == 0) capacity = static_cast<double>(classes_.CapacityVia(kAnyRate, way));
+    bps += capacity;
+  }
+  return static_cast<double>(bytes) * kBitPicoseconds / bps;
+}
+
 // Returns a bound that no use of the paths can beat. Each of the sender's links carries one packet
 // at a time, in the order of the flow; each packet takes at least its time on the fastest path
 // without waiting. Packets on different paths may overtake each other, so the receiver's links
@@ -185,6 +199,14 @@ Duration IdealFct::LeastOverAll(HostId src, HostId dst, const Ways& ways, int64_
   consider(1, 1 + period);
   consider(ahead + 1 - period, ahead + 1 + period);
   consider(packets - period, packets);
+  // All bytes pass the slowest links of the paths. These begin no earlier than the first packet can
+  // reach them, and end before the last one goes on.
+  if (!may_detour_) {
+    const int64_t smallest = std::min(wire, last_wire);
+    const double rest =
+        TimeOn(first, smallest) + DelayOf(first) + Crossing(ways, 0) + TimeOn(last, smallest);
+    done = std::max(done, rest + Sharing(ways, (packets - 1) * wire + last_wire));
+  }
   return {static_cast<int64_t>(done + DelayOf(last) - 1)};
 }
 

@@ -51,6 +51,7 @@ class IdealFct {
   int64_t LinksAtOnce(HostId src, const Ways& ways) const;
   // The least time of a packet over the links between the hosts' own ones.
   double Crossing(const Ways& ways, int64_t bytes);
+  double Sharing(const Ways& ways, int64_t bytes);
   Duration LeastOverAll(HostId src, HostId dst, const Ways& ways, int64_t packets, int64_t wire,
                         int64_t last_wire);
 
@@ -60,7 +61,8 @@ class IdealFct {
   const bool spreads_;
   Channel fastest_;  // If may_detour_: the highest rate and the least delay between two switches.
   PathClasses classes_;
-  std::vector<Channel> path_;  // Scratch.
+  std::vector<double> capacities_;  // By class of paths, in bit/s; 0: not yet known.
+  std::vector<Channel> path_;       // Scratch.
 };
 
 }  // namespace heddle

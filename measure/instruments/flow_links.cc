@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/subflow_id.h"
 #include "fabric/around_policy.h"
 #include "measure/instruments.h"
 #include "measure/table.h"
@@ -36,7 +37,7 @@ class Watch final : public AroundSwitchPolicy {
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     if (IsWhole(packet)) {
-      Passage& passage = passages_[{packet.flow, port}];
+      Passage& passage = At(packet, port);
       const int64_t queue = view.Unsent(port).count;
       ++passage.packets;
       passage.queue_sum += queue;
@@ -46,12 +47,12 @@ class Watch final : public AroundSwitchPolicy {
   }
 
   void OnDropped(SwitchView& view, const Packet& packet, PortIndex port) override {
-    if (IsWhole(packet)) ++passages_[{packet.flow, port}].dropped;
+    if (IsWhole(packet)) ++At(packet, port).dropped;
     AroundSwitchPolicy::OnDropped(view, packet, port);
   }
 
   void OnCut(SwitchView& view, Packet& packet, PortIndex port) override {
-    ++passages_[{packet.flow, port}].dropped;
+    ++At(packet, port).dropped;
     AroundSwitchPolicy::OnCut(view, packet, port);
   }
 
@@ -64,6 +65,11 @@ class Watch final : public AroundSwitchPolicy {
   const Passages& passages() const { return passages_; }
 
  private:
+  // A flow's subflows count together.
+  Passage& At(const Packet& packet, PortIndex port) {
+    return passages_[{ConnectionOf(packet.flow), port}];
+  }
+
   Passages passages_;
 };
 

@@ -179,6 +179,17 @@ TEST(SummaryTest, CountsUnfinishedFlowsAsInfinitelySlowUnlessTheyAreDropped) {
   }
 }
 
+TEST(SummaryTest, FlowsThatAllAreUnfinishedHaveAGoodputOfZeroUnlessTheyAreDropped) {
+  for (const auto& [unfinished, goodput] : {std::pair("inf", "0"), std::pair("drop", "")}) {
+    const FinishedRun run = RunExperiment(ExperimentFrom(
+        fmt::format("topology: {{kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}}\n"
+                    "lb: ecmp\nworkload: [{{kind: permutation, size: 1MB}}]\n"
+                    "measure: {{warm_up: 0us, t_max: 20us, unfinished: {}}}\n",
+                    unfinished)));
+    EXPECT_EQ(CsvTable(run.files.summary).At(0, "goodput_gbps"), goodput);
+  }
+}
+
 // A file of one flow from host 0 to host 1.
 std::string OneFlow(int64_t size) {
   static const TemporaryFolder folder;

@@ -173,6 +173,29 @@ TEST(IdealFctTest, NoUseOfSeveralPathsIsFasterThanTheLeast) {
   }
 }
 
+// Three paths of 10 Gbps between hosts of 100 Gbps: evenly divided, a flow takes as long as its
+// part on one of them, behind a packet for each of the others. The least time may leave out the
+// packet's other times on these links.
+TEST(IdealFctTest, PathsTogetherAreNoFasterThanTheirRates) {
+  const Graph graph = GraphFrom(
+      "{kind: leaf_spine, leaves: 2, spines: 3, hosts_per_leaf: 1, host_link: {rate: 100Gbps, "
+      "delay: 1us}, fabric_link: {rate: 10Gbps, delay: 5us}}");
+  const Routing routing(graph);
+  const PacketSizes sizes = TransportFrom("tcp").settings->sizes();
+  const std::vector<Channel> path = routing.PathsBetween(0, 1).front();
+  IdealFct ideal(routing, sizes);
+  for (const int64_t packets : {3, 30, 3'000}) {
+    SCOPED_TRACE(packets);
+    const IdealFct::Times times = ideal.Of(0, 1, packets * sizes.mss);
+    const Duration part = PipelineTime(path, packets / 3, 1'538, 1'538);
+    const Duration packet = SerializationDelay(Bytes{1'538}, 10_Gbps);
+    const Duration behind = SerializationDelay(Bytes{1'538}, 100_Gbps) * 2;
+    EXPECT_LE(times.least, part + behind);
+    EXPECT_GE(times.least, part - packet - 2_ps);
+    EXPECT_EQ(times.rx, PipelineTime(path, packets, 1'538, 1'538));
+  }
+}
+
 // The direct link takes 20 us, the detour over s2 takes 2 us and one more transmission.
 TEST(IdealFctTest, ADetourMayBeFasterThanTheShortestPath) {
   const Experiment experiment = ExperimentFrom(

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -287,7 +288,9 @@ TEST(FlowLinksTest, TellTheQueuesThatTwoSendersMeet) {
 
 // Each data packet that was sent is in one row of each switch, or was dropped there.
 TEST(FlowLinksTest, CountEachPacketAtEachSwitch) {
-  for (const auto& [lb, transport, port, more] : kCases) {
+  std::vector<Case> cases(std::begin(kCases), std::end(kCases));
+  cases.push_back({"ecmp", "{kind: mptcp, min_rto: 1ms}", kSmall});  // Subflows count together.
+  for (const auto& [lb, transport, port, more] : cases) {
     if (!more.empty()) continue;  // Links that go down lose packets that a port had taken.
     SCOPED_TRACE(lb + " " + transport);
     const Experiment experiment =
