@@ -33,6 +33,13 @@
 #define HEDDLE_ABI_SANITIZER ""
 #endif
 
+// libstdc++'s debug mode changes the layout of containers.
+#if defined(_GLIBCXX_DEBUG)
+#define HEDDLE_ABI_DEBUG ", debug mode"
+#else
+#define HEDDLE_ABI_DEBUG ""
+#endif
+
 #define HEDDLE_ABI                                                                      \
   "heddle " HEDDLE_ABI_VERSION ", headers " HEDDLE_ABI_HEADERS ", " HEDDLE_ABI_COMPILER \
-  ", " HEDDLE_ABI_LIBRARY HEDDLE_ABI_SANITIZER
+  ", " HEDDLE_ABI_LIBRARY HEDDLE_ABI_DEBUG HEDDLE_ABI_SANITIZER
