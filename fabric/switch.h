@@ -244,7 +244,7 @@ class Switch final : public Node {
 
   const SwitchId id_;
   const int tier_;
-  std::vector<bool> faces_host_;
+  std::vector<uint8_t> faces_host_;  // By port: 1 if a host is at the far end.
   std::span<Node* const> hosts_;
   const FabricMap* map_ = nullptr;
   LeafMap leaves_;
@@ -260,7 +260,7 @@ inline Time SwitchView::now() const { return self_.now_; }
 inline SwitchId SwitchView::id() const { return self_.id_; }
 inline int SwitchView::tier() const { return self_.tier_; }
 inline size_t SwitchView::ports() const { return self_.ports_.size(); }
-inline bool SwitchView::FacesHost(PortIndex port) const { return self_.faces_host_[port]; }
+inline bool SwitchView::FacesHost(PortIndex port) const { return self_.faces_host_[port] != 0; }
 inline BitRate SwitchView::Rate(PortIndex port) const { return self_.ports_[port].rate(); }
 inline Duration SwitchView::TimeToSend(PortIndex port, Bytes size) const {
   return self_.ports_[port].TimeToSend(size);
@@ -308,7 +308,7 @@ inline std::span<const NextHop> SwitchView::NextHopsTo(HostId host) const {
 }
 inline bool SwitchView::IsAttached(HostId host) const {
   const Candidates& candidates = self_.CandidatesTo(host);
-  return !candidates.ports.empty() && self_.faces_host_[candidates.ports.front()];
+  return !candidates.ports.empty() && FacesHost(candidates.ports.front());
 }
 
 }  // namespace heddle

@@ -57,12 +57,13 @@ class ExpiringTable {
         place = PlaceOf(key);  // The hole may be closer to the key's own place.
       }
       e = TakeEntry(key, place);
-    } else {
+    } else if (e != newest_) {
       Unlink(e);
     }
-    At(e).last = now;
-    LinkNewest(e);
-    return {At(e).state, is_new};
+    Entry& its = At(e);
+    its.last = now;
+    if (e != newest_) LinkNewest(e);
+    return {its.state, is_new};
   }
 
   // Returns false if the key is not there.

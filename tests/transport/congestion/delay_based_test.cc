@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "tests/support/controls_from.h"
@@ -108,7 +107,7 @@ class TimelyReference {
  public:
   explicit TimelyReference(double rate) : rate_(rate) {}
   void OnCompletion(double new_rtt) {
-    const double new_rtt_diff = previous_ ? new_rtt - *previous_ : 0;
+    const double new_rtt_diff = previous_ > 0 ? new_rtt - previous_ : 0;
     previous_ = new_rtt;
     rtt_diff_ = (1 - 0.3) * rtt_diff_ + 0.3 * new_rtt_diff;
     const double normalised_gradient = rtt_diff_ / 25;
@@ -128,7 +127,7 @@ class TimelyReference {
 
  private:
   double rate_;
-  std::optional<double> previous_;
+  double previous_ = 0;  // 0: there was none.
   double rtt_diff_ = 0;
   int completions_ = 0;
 };
