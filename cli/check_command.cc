@@ -15,6 +15,7 @@
 #include "experiment/estimate.h"
 #include "experiment/experiment.h"
 #include "experiment/resolved.h"
+#include "experiment/schedule_checks.h"
 
 namespace heddle {
 namespace {
@@ -70,6 +71,9 @@ void Print(const std::string& file, const Experiment& experiment) {
   if (!experiment.background.empty()) {
     fmt::print("  background  {} UDP sources, {:.3g} of host links in total\n",
                experiment.background.size(), BackgroundLoad(experiment));
+  }
+  if (const std::string notice = NoticeOfFailures(experiment); !notice.empty()) {
+    fmt::print("  failures    {}\n", notice);
   }
   fmt::print(
       "  time        flows start from {:.3f} ms to {:.3f} ms, measured from {:.3f} ms; ends at "

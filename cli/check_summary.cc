@@ -10,6 +10,8 @@
 
 #include "cli/text.h"
 #include "experiment/estimate.h"
+#include "experiment/schedule_checks.h"
+#include "experiment/warnings.h"
 #include "settings/wording.h"
 
 namespace heddle {
@@ -28,12 +30,13 @@ std::string RangeOf(const std::vector<Experiment>& points,
   return from == to ? from : fmt::format("{} to {}", from, to);
 }
 
-// Returns the distinct texts in the order of the points.
+// Returns the distinct texts in the order of the points, without empty ones.
 std::string AllOf(const std::vector<Experiment>& points,
                   const std::function<std::string(const Experiment&)>& text) {
   std::vector<std::string> distinct;
   for (const Experiment& point : points) {
     const std::string one = text(point);
+    if (one.empty()) continue;
     if (std::ranges::find(distinct, one) == distinct.end()) distinct.push_back(one);
   }
   constexpr size_t kMost = 8;
@@ -41,6 +44,24 @@ std::string AllOf(const std::vector<Experiment>& points,
   const size_t more = distinct.size() - kMost;
   distinct.resize(kMost);
   return fmt::format("{} and {} more", fmt::join(distinct, ", "), more);
+}
+
+// Flow lists, collectives and other fixed sets of flows have no load.
+bool HasHostLoad(const Experiment& experiment) {
+  return experiment.Total(&Forecast::host_load) > 0;
+}
+
+void PrintLoads(const std::vector<Experiment>& points) {
+  if (std::ranges::none_of(points, HasHostLoad)) return;
+  fmt::print(
+      "  load        {} of host links, {} of leaf uplinks\n",
+      RangeOf(points, [](const Experiment& point) { return point.Total(&Forecast::host_load); }),
+      RangeOf(points, [](const Experiment& point) { return point.Total(&Forecast::fabric_load); }));
+}
+
+void PrintNotices(const std::vector<Experiment>& points) {
+  const std::string notices = AllOf(points, NoticeOfFailures);
+  if (!notices.empty()) fmt::print("  failures    {}\n", notices);
 }
 
 }  // namespace
@@ -67,10 +88,8 @@ void PrintSummary(const std::string& file, const std::vector<Experiment>& points
   fmt::print("  flows       {} a point\n", RangeOf(points, [](const Experiment& point) {
                return point.Total(&Forecast::flows);
              }));
-  fmt::print(
-      "  load        {} of host links, {} of leaf uplinks\n",
-      RangeOf(points, [](const Experiment& point) { return point.Total(&Forecast::host_load); }),
-      RangeOf(points, [](const Experiment& point) { return point.Total(&Forecast::fabric_load); }));
+  PrintLoads(points);
+  PrintNotices(points);
   fmt::print("  work        {} packet-hops a point; {} in all, {} on one thread\n",
              RangeOf(points, ExpectedPacketHops), CountText(hops), AboutTime(seconds));
   fmt::print("  (--verbose prints each point)\n");
@@ -78,7 +97,8 @@ void PrintSummary(const std::string& file, const std::vector<Experiment>& points
 
 void CheckWarnings::Add(const Experiment& point) {
   ++points_;
-  for (const std::string& warning : point.warnings) tally_.Add(warning, warning, point.label);
+  for (const std::string& warning : WarningsBefore(point))
+    tally_.Add(warning, warning, point.label);
 }
 
 void CheckWarnings::Print() const {

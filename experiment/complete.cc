@@ -15,6 +15,7 @@
 
 #include "core/tournament.h"
 #include "experiment/idle_settings.h"
+#include "experiment/schedule_checks.h"
 #include "experiment/scheme_checks.h"
 #include "experiment/traffic.h"
 #include "fabric/paths.h"
@@ -624,6 +625,7 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
     experiment.events = Resolve(settings.schedule, seed, "schedule", experiment.graph, diagnostics);
     experiment.faults =
         ResolveFaults(settings.schedule, seed, "schedule", experiment.graph, diagnostics);
+    CheckRepairs(experiment, diagnostics);
   }
   experiment.stage = StageOf(settings, experiment.graph, routing, folder);
   experiment.stage.paths = [&experiment] { return PathsAtStart(experiment); };

@@ -17,6 +17,13 @@ namespace {
 constexpr size_t kMaxPoints = 100'000;
 constexpr int64_t kMaxSeeds = 10'000;
 
+// One number is often meant as the number of seeds.
+std::string HintOnSeeds(const Value& value, std::string_view path) {
+  int64_t count = 0;
+  if (path != "sweep.seed" || ParseQuantity(value.text, count)) return "";
+  return fmt::format("; for {0} seeds, write \"seeds: {0}\"", value.text);
+}
+
 }  // namespace
 
 std::vector<Value> AxisValues(const Value& value, const std::string& path,
@@ -25,7 +32,8 @@ std::vector<Value> AxisValues(const Value& value, const std::string& path,
   if (value.kind != Value::Kind::kList || value.items.empty()) {
     diagnostics.Error(value.place, path,
                       "expected a list of values, at least one, or a range such as "
-                      "{from: 0.1, to: 0.9, step: 0.1}");
+                      "{from: 0.1, to: 0.9, step: 0.1}" +
+                          HintOnSeeds(value, path));
     return {};
   }
   return value.items;

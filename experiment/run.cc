@@ -17,8 +17,9 @@ absl::StatusOr<RunOutcome> RunToFolder(const Experiment& experiment,
                                        const SimulationOptions& options,
                                        const std::filesystem::path& path, bool replace) {
   SetBrokenInvariantHandler(&RunFolder::RemoveAll);
-  SetRunDescription(fmt::format("{} {} seed {}", experiment.settings.name, experiment.label,
-                                experiment.settings.seed));
+  const std::string label = experiment.label.empty() ? "" : " " + experiment.label;
+  SetRunDescription(
+      fmt::format("{}{} seed {}", experiment.settings.name, label, experiment.settings.seed));
   RunFolder folder(path);
   folder.Open(replace).IgnoreError();  // The folder keeps its first failure.
   if (absl::Status status = folder.Start("flows.csv"); !status.ok()) return status;

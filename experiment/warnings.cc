@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string_view>
 
 #include "experiment/version.h"
 
@@ -87,16 +88,62 @@ void AddTrust(const Experiment& experiment, const SimulationResult& result,
                                     settings.transport.settings->RemedyForReordering()));
 }
 
+std::string FlowsMissing(Time end) {
+  return fmt::format("t_max ends the run at {}, before all flows have started",
+                     FormatQuantity(end - Time{}));
+}
+
+// Returns the last start of a measured flow, as forecast. Messages of jobs start when others have
+// arrived, which is not known before the run.
+Time LastStartOf(const Experiment& experiment) {
+  Time last;
+  for (size_t i = 0; i < experiment.forecasts.size(); ++i) {
+    const Workload& workload = *experiment.settings.workload[i].settings;
+    if (!workload.measured || !workload.HostsOfJob().empty()) continue;
+    last = std::max(last, experiment.forecasts[i].last);
+  }
+  return std::min(last, experiment.timeline.measure_until);
+}
+
+// Warns of changes from `end` on. `latest` says that the run may end before.
+std::optional<std::string> LateChanges(const Experiment& experiment, Time end,
+                                       std::string_view latest) {
+  Time first = kNever;
+  for (const LinkEvent& event : experiment.events) {
+    const bool only_repairs = event.up.value_or(false);
+    if (event.at >= end && !only_repairs) first = std::min(first, event.at);
+  }
+  for (const SwitchEvent& event : experiment.faults) {
+    if (event.at >= end) first = std::min(first, event.at);
+  }
+  if (first == kNever) return std::nullopt;
+  return fmt::format(
+      "schedule: the run ends at {}{}, so what is scheduled at {} or later does not happen in it",
+      RoundedQuantity(end - Time{}), latest, FormatQuantity(first - Time{}));
+}
+
 }  // namespace
+
+std::vector<std::string> WarningsBefore(const Experiment& experiment) {
+  std::vector<std::string> warnings = experiment.warnings;
+  const Time t_max = experiment.timeline.t_max;
+  const Time last = LastStartOf(experiment);
+  if (last > t_max) {
+    warnings.push_back(fmt::format("{}; they start until {}", FlowsMissing(t_max),
+                                   RoundedQuantity(last - Time{})));
+  }
+  if (const auto late = LateChanges(experiment, t_max, " at the latest")) {
+    warnings.push_back(*late);
+  }
+  return warnings;
+}
 
 std::vector<std::string> WarningsOf(const Experiment& experiment, const SimulationResult& result,
                                     std::span<const ClassSummary> summary) {
   std::vector<std::string> warnings = experiment.warnings;
   const std::string end = FormatQuantity(result.end - Time{});
   if (result.measured == 0) warnings.emplace_back("no flow was measured");
-  if (result.flows_missing) {
-    warnings.push_back(fmt::format("t_max ends the run at {}, before all flows have started", end));
-  }
+  if (result.flows_missing) warnings.push_back(FlowsMissing(result.end));
   if (result.jobs_missing) {
     warnings.push_back(fmt::format("t_max ends the run at {}, before all jobs have finished", end));
   }
@@ -112,18 +159,7 @@ std::vector<std::string> WarningsOf(const Experiment& experiment, const Simulati
 }
 
 std::optional<std::string> WarnOfLateChanges(const Experiment& experiment, Time end) {
-  Time first = kNever;
-  for (const LinkEvent& event : experiment.events) {
-    const bool only_repairs = event.up.value_or(false);
-    if (event.at >= end && !only_repairs) first = std::min(first, event.at);
-  }
-  for (const SwitchEvent& event : experiment.faults) {
-    if (event.at >= end) first = std::min(first, event.at);
-  }
-  if (first == kNever) return std::nullopt;
-  return fmt::format(
-      "schedule: the run ends at {}, so what is scheduled at {} or later does not happen in it",
-      RoundedQuantity(end - Time{}), FormatQuantity(first - Time{}));
+  return LateChanges(experiment, end, "");
 }
 
 std::optional<std::string> WarnOfUncarriedLoad(double offered, double carried) {

@@ -24,6 +24,10 @@ namespace heddle {
 std::vector<std::string> WarningsOf(const Experiment& experiment, const SimulationResult& result,
                                     std::span<const ClassSummary> summary);
 
+// Returns the warnings that are known before the run, for `heddle check`: those of the experiment,
+// and those of what cannot happen before t_max.
+std::vector<std::string> WarningsBefore(const Experiment& experiment);
+
 // The warnings of one kind each; nothing if there is no reason for it.
 
 // Warns of failures and other changes that are scheduled for the end of the run or later. Repairs

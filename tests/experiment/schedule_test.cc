@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/schedule_checks.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
@@ -337,6 +338,46 @@ TEST(ScheduleTest, SaysWhatIsWrong) {
   EXPECT_THAT(errors("{at: 1us, links: [leaf0-spine0], delay: 1ns}"),
               HasSubstr("delay: leaf0-spine0 has 1us in the topology, and a change must not"));
   EXPECT_THAT(errors("{links: [leaf0-spine0], state: down}"), HasSubstr("at: is missing"));
+}
+
+Experiment Scheduled(const std::string& schedule, const std::string& routing = "{}") {
+  return ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\nlb: ecmp\n"
+      "workload: [{kind: permutation, size: 1KB}]\nschedule: [" +
+      schedule + "]\nrouting: " + routing + "\n");
+}
+
+TEST(ScheduleTest, WarnsOfARepairOfWhatHasNotFailed) {
+  const auto warnings = [](const std::string& schedule) {
+    return testing::PrintToString(Scheduled(schedule).warnings);
+  };
+  const std::string up = "{at: 5us, links: [leaf0-spine0, leaf1-spine0], state: up}";
+  EXPECT_THAT(warnings(up), HasSubstr("schedule[0].state: up changes nothing: none of these links "
+                                      "has been down before"));
+  EXPECT_THAT(warnings("{at: 1us, links: [leaf0-spine1], state: down}, " + up),
+              HasSubstr("schedule[1].state: up changes nothing"));
+  EXPECT_THAT(warnings(up + ", {at: 6us, links: [leaf0-spine0], state: down}"),
+              HasSubstr("schedule[0].state: up changes nothing"));
+  // One of the two links is enough, whatever has taken it down.
+  EXPECT_EQ(warnings("{at: 1us, links: [leaf0-spine0], state: down}, " + up), "{}");
+  EXPECT_EQ(warnings("{at: 5us, switches: [spine0], state: down}, " + up), "{}");
+  EXPECT_EQ(
+      warnings("{at: 1us, links: [leaf1-spine0], flap: {down: 1us, up: 1us, until: 9us}}, " + up),
+      "{}");
+}
+
+TEST(ScheduleTest, SaysWhenRoutingKnowsOfFailures) {
+  const std::string down = "{at: 1us, links: [leaf0-spine0], state: down}";
+  EXPECT_EQ(NoticeOfFailures(Scheduled(down)),
+            "routing knows of them at once (routing.convergence is 0ps)");
+  EXPECT_EQ(NoticeOfFailures(Scheduled(down, "{convergence: 100us}")),
+            "routing knows of them after 100us");
+  EXPECT_EQ(NoticeOfFailures(Scheduled(down, "{convergence: 100us, detect: 10us}")),
+            "routing knows of them after 100us, the ends of a link after 10us");
+  EXPECT_EQ(
+      NoticeOfFailures(Scheduled("{at: 1us, links: [leaf0-spine0], state: down, silent: true}")),
+      "nobody knows of them (silent)");
+  EXPECT_EQ(NoticeOfFailures(Scheduled("{at: 1us, links: [leaf0-spine0], rate: 1Gbps}")), "");
 }
 
 }  // namespace heddle::schedule_test

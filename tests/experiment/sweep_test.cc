@@ -421,7 +421,7 @@ TEST(SweepTest, SaysWhichLabelMeansNothing) {
   EXPECT_THAT(SweepErrors(sweep + "{lb: ECMP}}\n"),
               HasSubstr("sweep.labels.lb: expected a map from values to labels"));
   EXPECT_THAT(SweepErrors(sweep + "{bl: {ecmp: E}}}\n"),
-              HasSubstr("sweep.labels: \"bl\" is not swept; expected one of: lb"));
+              HasSubstr("sweep.labels: \"bl\" is not swept; did you mean \"lb\"?"));
   EXPECT_THAT(
       SweepErrors(sweep + "{lb: {ecpm: E}}}\n"),
       AllOf(HasSubstr("test.yaml:4:89: sweep.labels.lb.ecpm: the sweep has no \"ecpm\"; did "

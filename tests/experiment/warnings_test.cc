@@ -161,6 +161,41 @@ TEST(WarningsOfRunTest, AFailureAfterTheEndDoesNotHappen) {
   EXPECT_THAT(warnings("[{at: 3s, switches: [spine1], drop: 0.1}]"), HasSubstr("scheduled at 3s"));
 }
 
+std::string WarningsBeforeRun(const std::string& yaml) {
+  return testing::PrintToString(WarningsBefore(ExperimentFrom(Fabric("40Gbps") + yaml)));
+}
+
+// The run gives the same warnings once it has ended.
+TEST(WarningsBeforeRunTest, WhatCannotHappenBeforeTMaxIsTold) {
+  const std::string late =
+      "lb: ecmp\nworkload: [{kind: poisson, sizes: 'fixed:20KB', load: 0.3, duration: 5ms}]\n"
+      "measure: {warm_up: 0ps, t_max: 1ms, unfinished: drop}\n"
+      "schedule: [{at: 500us, links: [leaf0-spine0], loss: 0.001}, "
+      "{at: 1ms, switches: [spine1], drop: 0.1}]\n";
+  EXPECT_THAT(
+      WarningsBeforeRun(late),
+      AllOf(HasSubstr("t_max ends the run at 1ms, before all flows have started; they start until "
+                      "5ms"),
+            HasSubstr("schedule: the run ends at 1ms at the latest, so what is scheduled at 1ms or "
+                      "later does not happen in it")));
+  EXPECT_THAT(WarningsOfRun(Fabric("40Gbps") + late),
+              AllOf(HasSubstr("t_max ends the run at 1ms, before all flows have started"),
+                    HasSubstr("so what is scheduled at 1ms or later does not happen in it")));
+}
+
+// Flows of 4 ms to 5 ms are not measured, and messages of jobs have no starts before the run.
+TEST(WarningsBeforeRunTest, WhatMayHappenBeforeTMaxIsNoWarning) {
+  EXPECT_EQ(
+      WarningsBeforeRun("lb: ecmp\nworkload: [{kind: poisson, sizes: 'fixed:20KB', load: 0.3, "
+                        "duration: 5ms}]\nmeasure: {cool_down: 1ms, t_max: 4ms}\nschedule: "
+                        "[{at: 3999us, links: [leaf0-spine0], state: down}, "
+                        "{at: 9ms, links: [leaf0-spine0], state: up}]\n"),
+      "{}");
+  EXPECT_EQ(WarningsBeforeRun("lb: ecmp\ntransport: rocev2\nworkload: [{kind: collective, "
+                              "op: all_reduce, size: 100MB, ranks: 16}]\nmeasure: {t_max: 1ms}\n"),
+            "{}");
+}
+
 // One spine is farther by 100 us, the time of 80 packets.
 TEST(WarningsOfRunTest, ATransportThatBearsReorderingGivesNoWarningOfIt) {
   const auto warnings = [](const std::string& lb, const std::string& transport) {

@@ -291,6 +291,8 @@ class Sweep:
         ]
         happened = [(name, value) for name, value in wanted
                     if any(value(c)[0] > 0 for c in self.results.combinations)]
+        pauses = (" Pause frames count all flows, but only in the time that links.csv covers: from the warm-up to the end of "
+                  "arrivals, if the workload has a load.") if wanted[-1] in happened else ""
         bars = self.layout.main is None
         at = [None] if bars else self._main_values(combinations)
         panels = [Panel("", name, self._lines(combinations, [(x, value) for x in at]))
@@ -299,8 +301,8 @@ class Sweep:
             "id": "costs", "columns": min(3, len(panels)), "choice": choice,
             "title": "Reordering, retransmissions, losses and marks",
             "caption": "Percentages and timeouts count measured flows: percent of data packets "
-                       "received or sent; their intervals are those of the number of events alone. Drops, ECN marks and "
-                       "pause frames count all flows. Events that never happened are left out. " + self.mean_text()}
+                       "received or sent; their intervals are those of the number of events alone. Drops and ECN marks "
+                       f"count all flows.{pauses} Events that never happened are left out. {self.mean_text()}"}
         if bars:
             return Chart(kind="bars", panels=panels, x_names=[""], x_title=self.series_title(), **rest)
         return self._over(combinations, panels, **rest)

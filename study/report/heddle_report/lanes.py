@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time lines of jobs: a lane for each rank, with its computation, its exposed communication, and the
-time in which it does neither."""
+"""Time lines of jobs: a lane for each rank, with its computation, its exposed communication, its work
+for iterations before and after, and the time in which it does nothing of these."""
 
 import itertools
 import math
@@ -9,8 +9,8 @@ from html import escape
 from . import jobs, results, shown
 from .charts import Chart, Panel
 
-COMPUTING, COMMUNICATING, IDLE = range(3)
-STATES = ["computation", "exposed communication", "idle"]
+COMPUTING, COMMUNICATING, IDLE, OTHER_ITERATION = range(4)
+STATES = ["computation", "exposed communication", "idle", "another iteration"]
 ALL_WORK, SOME_WAIT = range(2)
 STATES_OF_ITERATIONS = ["all ranks are at work", "some ranks have finished"]
 
@@ -56,16 +56,30 @@ def _chart(number, of_job, where):
     most = MOST_LANES if len(recorded) == 1 else MOST_LANES_EACH
     panels, ranks = [], 0
     for name, folder, _, iterations in recorded:
-        panel, count = _by_rank(name if len(recorded) > 1 else "", folder, jobs.slowest(iterations)[0], most)
+        panel, count = _by_rank(name if len(recorded) > 1 else "", folder, iterations, most)
         panels.append(panel)
         ranks = max(ranks, count)
     few = _some(ranks, most, "ranks")
     return Chart(id_, title,
                  "What each rank does in the slowest measured iteration, from its begin: computation; exposed communication, "
                  "in which the rank does not compute and a message to it or from it is under way; or neither, as it waits for "
-                 "others or has finished. Above are the shares of these on average over all ranks. The slowest rank of the "
-                 "iteration is marked with an arrow."
-                 f"{few} {where}", "lanes", panels, 1, x_title="time (µs)", states=STATES)
+                 f"others or has finished.{_others(panels)} Above are the shares of these on average over all ranks. The "
+                 "slowest rank of the iteration is marked with an arrow."
+                 f"{few} {where}", "lanes", panels, 1, x_title="time (µs)", states=_states(panels))
+
+
+def _states(panels):
+    """All states, without that of other iterations if no lane has it."""
+    has_others = any(state == OTHER_ITERATION for panel in panels for lane in panel.lanes for state, *_ in lane)
+    return STATES if has_others else STATES[:OTHER_ITERATION]
+
+
+def _others(panels):
+    """What the caption says of the state of other iterations, if a lane has it."""
+    if len(_states(panels)) < len(STATES):
+        return ""
+    return (" Ranks do not begin and end an iteration together: \"another iteration\" is the time in which a rank computes or "
+            "communicates for an iteration before or after this one.")
 
 
 def _some(count, most, what):
@@ -85,12 +99,17 @@ def _by_iteration(title, iterations):
     return panel
 
 
-def _by_rank(title, folder, its, most):
-    """The panel, and how many ranks the job has."""
-    ranks = jobs.read_operations(folder, [its])[its.key]
-    if not ranks.host:
+def _by_rank(title, folder, iterations, most):
+    """The panel of the slowest iteration, and how many ranks the job has."""
+    its = jobs.slowest(iterations)[0]
+    others = [other for other in iterations
+              if other is not its and other.start_ps < its.end_ps and its.start_ps < other.end_ps]
+    ranks = jobs.read_operations(folder, [its, *others])
+    if not ranks[its.key].host:
         raise results.Damaged(f"{folder / 'operations.csv'}: has no operations of iteration {its.number} of job {its.job}")
-    lanes = lanes_of(its, ranks, (message for _, message in jobs.messages_of(folder, [its])))
+    under_way = _under_way(ranks, jobs.messages_of(folder, [its, *others]))
+    busy = _busy_with([(other, ranks[other.key], under_way[other.key]) for other in others])
+    lanes = _lanes(its, ranks[its.key], under_way[its.key], busy)
     panel = Panel(f"{title}: {_shares(lanes.values(), its)}" if title else _shares(lanes.values(), its), "rank")
     for rank in _chosen(sorted(lanes), its.slowest_rank, most):
         panel.rows.append(f"→ {rank}" if rank == its.slowest_rank else str(rank))
@@ -105,7 +124,8 @@ def _shares(lanes, its):
         for state, start, end in lane:
             taken[state] += end - start
     whole = len(lanes) * (its.end_ps - its.start_ps)
-    told = ", ".join(f"{100 * time / whole:.0f} % {name}" for name, time in zip(STATES, taken))
+    told = ", ".join(f"{100 * time / whole:.0f} % {name}" for state, (name, time) in enumerate(zip(STATES, taken))
+                     if state != OTHER_ITERATION or 200 * time >= whole)  # Half a percent.
     return f"iteration {its.number}, {told}"
 
 
@@ -120,31 +140,65 @@ def _chosen(ranks, slowest, most):
 
 def lanes_of(its, ranks, messages):
     """By rank, what it does in an iteration: (state, start, end) in ps, without gaps."""
-    under_way = {rank: [] for rank in ranks.host}
+    under_way = _under_way({its.key: ranks}, ((its.key, message) for message in messages))
+    return _lanes(its, ranks, under_way[its.key], {})
+
+
+def _lanes(its, ranks, under_way, busy):
+    """The same; `busy` has the spans in which ranks work for other iterations."""
+    return {rank: _lane(its, {**_at_work(its, ranks, rank, under_way[rank]),
+                              OTHER_ITERATION: _union(busy.get(rank, ()), its.start_ps, its.end_ps)})
+            for rank in ranks.host}
+
+
+def _busy_with(iterations):
+    """By rank, the spans in which it works for these iterations, each with its Ranks and what is under way."""
+    busy = {}
+    for its, ranks, under_way in iterations:
+        for rank in ranks.host:
+            for spans in _at_work(its, ranks, rank, under_way[rank]).values():
+                busy.setdefault(rank, []).extend(spans)
+    return busy
+
+
+def _under_way(ranks_of, messages):
+    """By key of an iteration and by rank, the spans in which messages to the rank or from it are under way. `messages`
+    are pairs of a key and a message, of which only the spans are kept: large runs have millions."""
+    under_way = {key: {rank: [] for rank in ranks.host} for key, ranks in ranks_of.items()}
+    on_host = {key: _ranks_on_hosts(ranks) for key, ranks in ranks_of.items()}
+    for key, message in messages:
+        # A message of a collective within a graph is that of all ranks on its hosts.
+        ends = ranks_of[key].ends_of_flow.get(message.flow) or (
+            *on_host[key].get(message.src, ()), *on_host[key].get(message.dst, ()))
+        for rank in ends:
+            if rank in under_way[key]:
+                under_way[key][rank].append((message.start_ps, message.end_ps))
+    for key, ranks in ranks_of.items():
+        for src, dst, start, end in ranks.local:
+            for rank in {src, dst} & under_way[key].keys():
+                under_way[key][rank].append((start, end))
+    return under_way
+
+
+def _ranks_on_hosts(ranks):
     on_host = {}
     for rank, host in ranks.host.items():
         on_host.setdefault(host, []).append(rank)
-    for message in messages:
-        # A message of a collective within a graph is that of all ranks on its hosts.
-        ends = ranks.ends_of_flow.get(message.flow) or (
-            *on_host.get(message.src, ()), *on_host.get(message.dst, ()))
-        for rank in ends:
-            if rank in under_way:
-                under_way[rank].append((message.start_ps, message.end_ps))
-    for src, dst, start, end in ranks.local:
-        for rank in {src, dst} & under_way.keys():
-            under_way[rank].append((start, end))
-    return {rank: _lane(its, ranks, rank, under_way[rank]) for rank in ranks.host}
+    return on_host
 
 
-def _lane(its, ranks, rank, under_way):
+def _at_work(its, ranks, rank, under_way):
+    """The spans in which a rank computes, and in which it communicates, from its own begin to its own end."""
     begin = max(its.start_ps, ranks.begin.get(rank, its.start_ps))
     end = min(its.end_ps, ranks.end.get(rank, its.end_ps))
-    computed = _union(ranks.computed.get(rank, ()), begin, end)
-    at_work = {COMPUTING: computed, COMMUNICATING: _union(under_way, begin, end)}
+    return {COMPUTING: _union(ranks.computed.get(rank, ()), begin, end), COMMUNICATING: _union(under_way, begin, end)}
+
+
+def _lane(its, at_work):
+    """The states in the order of time; a rank that does several things at once is in the first of them."""
     instants = sorted({its.start_ps, its.end_ps, *(t for spans in at_work.values() for span in spans for t in span)})
     lane = []
-    position = {COMPUTING: 0, COMMUNICATING: 0}
+    position = dict.fromkeys(at_work, 0)
     for start, stop in itertools.pairwise(instants):
         state = next((state for state in position if _covers(at_work[state], position, state, start)), IDLE)
         if lane and lane[-1][0] == state:
@@ -223,7 +277,7 @@ def svg(chart):
             parts.append(f'<text class="title" x="{LEFT}" y="{y + 13}">{escape(panel.title)}</text>')
             y += LINE
         row = min(16.0, HEIGHT / len(panel.lanes))
-        parts += _panel(panel, y, row, scale, len(chart.states))
+        parts += _panel(panel, y, row, scale, chart.states)
         y += row * len(panel.lanes) + LINE / 2
     parts.append(_axis(chart, last, scale, y))
     return (f'<svg class="lanes" viewBox="0 0 {WIDTH} {y + 2 * LINE + 6:.0f}" role="img" '
@@ -241,17 +295,17 @@ def _legend(chart):
 
 def _look(states, i):
     """Iterations look like communication and waiting."""
-    return i if len(states) == len(STATES) else i + 1
+    return i + 1 if states == STATES_OF_ITERATIONS else i
 
 
 def _panel(panel, y, row, scale, states):
-    paths = [[] for _ in range(states)]
+    paths = [[] for _ in states]
     for i, lane in enumerate(panel.lanes):
         middle = y + (i + 0.5) * row
         for state, start, end in lane:
             paths[state].append(f"M{LEFT + scale * start:.1f} {middle:.1f}h{scale * (end - start):.1f}")
     thick = f"{max(row - 1.5, 0.8 * row):.1f}"
-    parts = [f'<path class="s{i if states == len(STATES) else i + 1}" stroke-width="{thick}" d="{"".join(path)}"/>'
+    parts = [f'<path class="s{_look(states, i)}" stroke-width="{thick}" d="{"".join(path)}"/>'
              for i, path in enumerate(paths) if path]
     every = max(1, -(-11 // int(max(row, 1))))  # Names are 11 high.
     marked = [i for i, name in enumerate(panel.rows) if name.startswith("→")]

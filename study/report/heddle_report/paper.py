@@ -299,12 +299,13 @@ def _colour_bar(figure, grid, title):
                     pad=0.01, label=literal(title))
 
 
-# The colours of a lane's states, as on the page; the last one is for waiting.
-_LANES = (style.LIGHT[0], style.LIGHT[1], "#d5dae1")
+# The colours of a lane's states, as on the page: computation, communication, waiting, another
+# iteration. Lanes of iterations begin with the second one.
+_LANES = (style.LIGHT[0], style.LIGHT[1], "#d5dae1", style.LIGHT[3])
 
 
 def _lanes(axes, chart, panel):
-    colours = _LANES[-len(chart.states):]
+    colours = _LANES[1:] if len(chart.states) == 2 else _LANES
     for state, name in enumerate(chart.states):
         for i, lane in enumerate(panel.lanes):
             spans = [(start, end - start) for its, start, end in lane if its == state]

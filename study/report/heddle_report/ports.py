@@ -15,7 +15,8 @@ def as_list(value):
 
 
 def said(run):
-    port = run.get("topology", {}).get("port")
+    topology = run.get("topology", {})
+    port = topology.get("port") if isinstance(topology, dict) else None
     if not isinstance(port, dict):
         return ""
     return "; ".join((_buffer(port, run), _marking(port, run), _pfc(port.get("pfc"), run)))

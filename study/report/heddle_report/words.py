@@ -36,11 +36,11 @@ def experiment(sweep):
             ("By default", defaults + where if defaults else ""),
             ("Load balancers", ", ".join(_named(sweep.results, "lb", swept["lb"]))
              if "lb" in swept else _plain(run.get("lb"))),
-            ("Workload", "; ".join(map(_workload, run.get("workload", []))))]
+            ("Workload", "; ".join(map(_workload, _list(run.get("workload", [])))))]
     if run.get("background"):
-        said.append(("Background", "; ".join(map(_plain, run["background"]))))
+        said.append(("Background", "; ".join(map(_plain, _list(run["background"])))))
     if run.get("schedule"):
-        said.append(("Changes", "; ".join(map(_change, run["schedule"]))))
+        said.append(("Changes", "; ".join(map(_change, _list(run["schedule"])))))
     said += [("Swept", text) for text in _axes(sweep, swept)]
     said += [("Left out", text) for text in _exclusions(sweep.results)]
     said.append(("Seeds", _seeds(sweep)))
@@ -159,13 +159,56 @@ def _inner(value):
     return f"({_plain(value)})" if isinstance(value, (dict, list)) and len(value) > 1 else _plain(value)
 
 
-# The blackhole that run.yaml shows for entries without one.
+# The sections that run.yaml shows for entries that do not set them.
 _NO_BLACKHOLE = {"from": [], "to": [], "share_of_pairs": "1", "hash_from": "0", "hash_to": "1",
                  "links": [], "until": "forever"}
+_NO_FLAP = {"down": "0ps", "up": "0ps", "jitter": "0", "until": "0ps"}
+_NO_BURSTS = {"to_bad": "unchanged", "to_good": "1", "bad": "1"}
+
+# The settings of an entry that _change() has words of its own for.
+_SAID = ("at", "links", "switches", "random_links", "random_switches", "share_of_links", "keep_connected", "state", "silent")
 
 
 def _change(entry):
-    return _plain({key: value for key, value in entry.items() if value != _NO_BLACKHOLE})
+    """What an entry of the schedule sets, such as "at 2ms: leaf0-spine1 down"."""
+    if not isinstance(entry, dict):
+        return _plain(entry)
+    state = entry.get("state", "unchanged")
+    what = [_where_changed(entry) + (f" {state}" if state != "unchanged" else "")]
+    what += ["nobody notices"] if entry.get("silent") == "true" else []
+    # A loss of 0 ends an earlier one.
+    what += [f"{key.replace('_', ' ')} {_inner(value)}" for key, value in entry.items()
+             if key not in _SAID and value not in ("unchanged", "both", _NO_BLACKHOLE, _NO_FLAP, _NO_BURSTS)]
+    return f"at {entry.get('at', '?')}: {', '.join(what)}"
+
+
+def _where_changed(entry):
+    """The links and switches of an entry of the schedule."""
+    named = [*ports.as_list(entry.get("links")), *ports.as_list(entry.get("switches"))]
+    for key, noun in (("random_links", "random link"), ("random_switches", "random switch")):
+        drawn = entry.get(key, "0")
+        if drawn != "0":
+            named.append(f"{_number(drawn)} {_plural(noun, drawn)}")
+    share = entry.get("share_of_links", "none")
+    if share != "none":
+        named.append(f"{_share(share)} of the links between switches"
+                     + (" even if leaves are cut off" if entry.get("keep_connected") == "false" else ""))
+    return " and ".join(named)
+
+
+def _plural(noun, number):
+    return noun if number == "1" else noun + ("es" if noun.endswith("ch") else "s")
+
+
+def _share(text):
+    """A share such as 0.1 in percent."""
+    value = axes.quantity(text)
+    return "a swept share" if text == "swept" else text if value is None else f"{100 * value:g} %"
+
+
+def _list(value):
+    """The entries of a list; one entry if the whole list is swept."""
+    return value if isinstance(value, list) else [value]
 
 
 def _transport(run):
@@ -222,6 +265,8 @@ def _is_zero(text):
 
 def _fabric(run):
     topology = run.get("topology", {})
+    if not isinstance(topology, dict):
+        return _plain(topology)
     text = _SHAPES.get(topology.get("kind"), _other_shape)(topology)
     if topology.get("asymmetry"):
         text += "; except " + "; ".join(map(_exception, topology["asymmetry"]))
@@ -278,6 +323,8 @@ def _links(topology):
 
 
 def _workload(entry):
+    if not isinstance(entry, dict):
+        return _plain(entry)
     if entry.get("kind") == "poisson":
         return _poisson(entry)
     return _plain({key: value for key, value in entry.items() if key not in _MINOR})

@@ -110,6 +110,33 @@ class TimeLineTest(Folder):
         self.assertEqual(panel.title, "iteration 1, 20 % computation, 20 % exposed communication, 60 % idle")
         self.assertIn("seed 1", chart.caption)
 
+    def test_work_for_other_iterations_is_not_idle(self):
+        """Rank 0 begins iteration 1 at 10 us, rank 1 communicates for iteration 0 until 13 us, and waits until 14 us."""
+        write_job(self.folder,
+                  operations=[operation(1, "recv", 0, 13, peer=0, iteration=0), operation(0, "compute", 0, 10, iteration=0),
+                              operation(0, "send", 5, 13, peer=1, flow=7, iteration=0),
+                              operation(0, "compute", 10, 20), operation(1, "compute", 14, 20)],
+                  flows=[flow(7, 0, 1, 5, 13, iteration=0)])
+        path = self.folder / "iterations.csv"
+        path.write_text(path.read_text().replace(f",{9 * US},9,", f",{13 * US},13,"))
+        self.assertEqual(self.chart().panels[0].title, "iteration 0, 38 % computation, 31 % exposed communication, 19 % idle, "
+                         "12 % another iteration")  # Rank 0 computes for iteration 1, from 10 to 13 us.
+        path.write_text(path.read_text().replace(f"1,0,1,0,{13 * US},13,", f"1,0,0,0,{13 * US},13,"))  # Not measured.
+        chart = self.chart()
+        [panel] = chart.panels
+        self.assertEqual(panel.lanes, [[(lanes.COMPUTING, 0, 10)],
+                                       [(lanes.OTHER_ITERATION, 0, 3), (lanes.IDLE, 3, 4), (lanes.COMPUTING, 4, 10)]])
+        self.assertEqual(panel.title, "iteration 1, 80 % computation, 0 % exposed communication, 5 % idle, "
+                         "15 % another iteration")
+        self.assertEqual(chart.states, lanes.STATES)
+        self.assertIn("for an iteration before or after this one", chart.caption)
+        self.assertRegex(lanes.svg(chart), r'class="s3" stroke-width="1\d\.\d"')
+
+    def test_iterations_that_do_not_overlap_have_no_state_of_others(self):
+        write_job(self.folder)
+        self.assertEqual(self.chart().states, ["computation", "exposed communication", "idle"])
+        self.assertNotIn("another iteration", self.chart().caption)
+
     def test_what_lies_under_a_computation_is_not_exposed(self):
         its = jobs.Iteration(1, 0, True, 0, 100, 0, 0, 0)
         ranks = jobs.Ranks(host={0: 0, 1: 1}, begin={0: 0, 1: 0}, end={0: 100, 1: 100}, computed={0: [(20, 40), (30, 50)]},

@@ -123,6 +123,16 @@ class SweepTest(Folder):
         folders.write_sweep(self.folder, ("lb", "lb.gap"), [("ecmp", "1us"), ("ecmp", "2us")])
         self.assertEqual(charts.Sweep(results.read(self.folder)).charts()[0][0].x_title, "gap")
 
+    def test_pause_frames_are_said_to_count_in_the_time_of_links_csv(self):
+        def caption(value):
+            self.setUp()
+            folders.write_sweep(self.folder, ("lb",), [("ecmp",), ("rps",)], value=value)
+            [costs] = [chart for chart in charts.Sweep(results.read(self.folder)).charts()[0] if chart.id == "costs"]
+            return costs.caption
+        self.assertIn("Drops and ECN marks count all flows. Pause frames count all flows, but only in the time that links.csv "
+                      "covers", caption(lambda *_: 2))
+        self.assertNotIn("Pause frames", caption(lambda _, metric: 0 if metric == "run_pause_frames" else 2))
+
     def test_labels_of_the_sweep_stand_for_its_values(self):
         axes_of = ("lb", "workload[0].load", "gap")
         rows = [(lb, load, gap) for lb in ("ecmp", "letflow.gap=1us", "drill.d=2") for load in ("0.3", "0.5")
@@ -394,9 +404,38 @@ class WordsTest(unittest.TestCase):
     def test_what_is_left_at_nothing_is_not_told(self):
         entry = {"at": "1ms", "links": ["leaf0-spine0"], "switches": [], "random_links": "0",
                  "state": "unchanged", "rate": "5Gbps", "blackhole": dict(words._NO_BLACKHOLE)}
-        self.assertEqual(words._change(entry), "at 1ms, links leaf0-spine0, rate 5Gbps")
+        self.assertEqual(words._change(entry), "at 1ms: leaf0-spine0, rate 5Gbps")
         entry["blackhole"]["from"] = ["0", "1"]
         self.assertIn("blackhole (from (0, 1), share of pairs 1", words._change(entry))
+
+    def test_a_change_tells_only_what_its_entry_sets(self):
+        defaults = {"at": "2ms", "links": [], "switches": [], "random_links": "0", "random_switches": "0", "share_of_links": "none",
+                    "keep_connected": "true", "direction": "both", "state": "unchanged", "silent": "false",
+                    "flap": dict(words._NO_FLAP), "rate": "unchanged", "delay": "unchanged", "loss": "unchanged",
+                    "bursts": dict(words._NO_BURSTS), "drop": "unchanged", "blackhole": dict(words._NO_BLACKHOLE)}
+        for text, entry in (
+                ("leaf0-spine1 down", {"links": ["leaf0-spine1"], "state": "down"}),
+                ("spine3 and 2 random switches up", {"switches": ["spine3"], "random_switches": "2", "state": "up"}),
+                ("1 random link, loss 0", {"random_links": "1", "loss": "0"}),
+                ("10 % of the links between switches down, nobody notices, direction up",
+                 {"share_of_links": "0.1", "state": "down", "silent": "true", "direction": "up"}),
+                ("5 % of the links between switches even if leaves are cut off down",
+                 {"share_of_links": "0.05", "keep_connected": "false", "state": "down"}),
+                ("leaf0-spine1, flap (down 1us, up 2us, until 9us)",
+                 {"links": ["leaf0-spine1"], "flap": {"down": "1us", "up": "2us", "jitter": "0", "until": "9us"}}),
+                ("a swept number of random links down", {"random_links": "swept", "state": "down"})):
+            self.assertEqual(words._change(defaults | entry), f"at 2ms: {text}")
+
+    def test_whole_sections_may_be_swept(self):
+        run = folders.RUN_YAML.replace("schedule: []", "schedule: [{at: 1ms, links: [leaf0-spine0], state: down}]\n"
+                                       "background: [{rate: 1Gbps}]")
+        for axis in ("schedule", "schedule[0]", "workload", "workload[0]", "background", "topology", "measure"):
+            with self.subTest(axis), tempfile.TemporaryDirectory() as temporary:
+                folder = folders.write_sweep(Path(temporary) / "out", (axis,), [("a",), ("b",)])
+                for path in (folder / "points").glob("*/run.yaml"):
+                    path.write_text(run)
+                told = words.experiment(charts.Sweep(results.read(folder)))
+                self.assertIn(("Swept", f"{axis}: a, b"), told)
 
     def test_what_is_swept_is_not_told_as_if_it_were_fixed(self):
         run = {"workload": [{"load": "0.5"}], "lb": "ecmp"}
