@@ -13,6 +13,8 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/failures.h"
+#include "experiment/experiment_file.h"
 #include "settings/status.h"
 #include "settings/wording.h"
 #include "study/sweep/collect.h"
@@ -22,16 +24,32 @@ namespace heddle {
 
 namespace {
 
-// Returns advice about points in `state`, the first of which is at `path`.
-std::string RemedyFor(PointState state, const std::filesystem::path& path,
+// Returns true if the point has a load balancer or congestion control of a plug-in. The commands
+// that ask have no plug-ins loaded.
+bool NeedsPlugin(const SweepFolder& folder, size_t point) {
+  Diagnostics diagnostics;
+  const auto file =
+      ExperimentFile::Read((folder.path() / "sweep.yaml").string(), LoadOptions(), diagnostics);
+  if (file && point < file->size()) file->Load(point, diagnostics);
+  return NamesUnknownPolicy(diagnostics);
+}
+
+// Returns advice about points in `state`, the first of which has the number `point` and is at
+// `path`.
+std::string RemedyFor(PointState state, size_t point, const std::filesystem::path& path,
                       const SweepFolder& folder, bool with_stale) {
   const std::string sweep = QuoteShell((folder.path() / "sweep.yaml").string()) + " --out " +
                             QuoteShell(folder.path().string());
+  const auto with_plugin = [&] {
+    return NeedsPlugin(folder, point) ? " with the same --plugin" : "";
+  };
   switch (state) {
     case PointState::kMissing:
-      return fmt::format(", and left out; \"heddle sweep {}\" runs missing points", sweep);
+      return fmt::format(", and left out; \"heddle sweep {}\"{} runs missing points", sweep,
+                         with_plugin());
     case PointState::kFailed:
-      return fmt::format("; \"heddle sweep {} --retry-failed\" tries again", sweep);
+      return fmt::format("; \"heddle sweep {} --retry-failed\"{} tries again", sweep,
+                         with_plugin());
     case PointState::kDamaged:
       return fmt::format(
           ", and left out, such as {0}: \"heddle verify {0}\" prints the damage; delete that "
@@ -71,8 +89,9 @@ bool SayWhatIsNotDone(const std::vector<PointState>& states, const std::vector<s
   }
   found.erase(PointState::kDone);
   for (const auto& [state, points] : found) {
-    fmt::print(stderr, "heddle: {}{}\n", CountText(points.count, state),
-               RemedyFor(state, folder.PointPath(ids[points.first]), folder, with_stale));
+    fmt::print(
+        stderr, "heddle: {}{}\n", CountText(points.count, state),
+        RemedyFor(state, points.first, folder.PointPath(ids[points.first]), folder, with_stale));
   }
   return found.empty();
 }

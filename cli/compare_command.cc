@@ -268,14 +268,13 @@ void AddCompareCommand(CLI::App& app, std::function<int()>& command) {
   CLI::App* compare = app.add_subcommand(
       "compare", "Compare values of a sweep's axis, or two sweeps, seed by seed");
   const auto arguments = std::make_shared<CompareArguments>();
-  constexpr int kMostWords = 1000;
   compare
       ->add_option("what", arguments->words,
                    "Folder of a sweep and two values or more, the first of which is the reference; "
                    "or two folders")
       ->required()
-      ->expected(2, kMostWords)
-      ->type_name("DIR A B ...");
+      ->expected(2, -1)  // Two or more; the help then adds "..." itself.
+      ->type_name("DIR A B");
   compare->add_option("--axis", arguments->axis, "The axis of the sweep that has these values")
       ->capture_default_str();
   compare

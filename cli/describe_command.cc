@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/failures.h"
 #include "cli/families.h"
 #include "experiment/version.h"
 #include "settings/diagnostics.h"
@@ -112,6 +113,7 @@ int DescribeName(const std::string& name) {
   }
   for (const std::string& section : SectionNames()) known.push_back(section);
   fmt::print(stderr, "heddle: nothing is called \"{}\"{}\n", name, Suggestion(name, known));
+  if (Nearest(name, known) == nullptr) HintAtPlugins();
   return kExitBadInput;
 }
 

@@ -29,6 +29,12 @@ inline int BadInput(std::string_view message) { return Fail(kExitBadInput, messa
 
 inline int BadInput(const absl::Status& status) { return Fail(kExitBadInput, status); }
 
+// Prints that the name may be that of a plug-in.
+void HintAtPlugins();
+
+// Returns true if an experiment names a load balancer or congestion control that is not loaded.
+bool NamesUnknownPolicy(const Diagnostics& diagnostics);
+
 // Prints every mistake with its place, and a hint if a name may be that of a plug-in.
 int BadInput(const Diagnostics& diagnostics);
 

@@ -37,7 +37,8 @@ constexpr int kTickMs = 100;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) std::_Exit(kExitFailed);  // The parent has died meanwhile.
   LeaveStopSignalsToParent();
-  const int exit_code = FinishOutput(CatchAll(work));
+  const int exit_code =
+      FinishOutput(CatchAll(work, "", "an exception was thrown, probably by a plug-in"));
   std::fflush(stderr);
   returned = true;
   std::_Exit(exit_code);
@@ -112,17 +113,22 @@ int FinishOutput(int exit_code) {
   return exit_code == kExitDone ? kExitFailed : exit_code;
 }
 
-int CatchAll(const std::function<int()>& work, const std::string& what) {
+int CatchAll(const std::function<int()>& work, const std::string& what, const std::string& origin) {
   // Nothing is allocated here, since memory may have run out.
-  const auto print = [&what](const char* message) {
-    std::fprintf(stderr, "heddle: %s%s%s\n", what.c_str(), what.empty() ? "" : ": ", message);
+  const auto behind = [](const std::string& text) { return text.empty() ? "" : ": "; };
+  const auto print = [&](const char* message) {
+    std::fprintf(stderr, "heddle: %s%s%s\n", what.c_str(), behind(what), message);
+  };
+  const auto print_exception = [&](const char* message) {
+    std::fprintf(stderr, "heddle: %s%s%s%s%s\n", what.c_str(), behind(what), origin.c_str(),
+                 behind(origin), message);
   };
   try {
     return work();
   } catch (const std::bad_alloc&) {
     print("out of memory");
   } catch (const std::exception& error) {
-    print(error.what());
+    print_exception(error.what());
   } catch (...) {
     print("an exception that is no std::exception was thrown; by a plug-in?");
   }

@@ -35,6 +35,8 @@ int FinishOutput(int exit_code);
 
 // Returns the exit code of `work`. Prints an exception, after the name of `what` was done, and
 // returns 1: memory has run out, or a plug-in has thrown. Heddle's own code throws nothing.
-int CatchAll(const std::function<int()>& work, const std::string& what = "");
+// `origin` says where an exception probably came from, if plug-ins are loaded.
+int CatchAll(const std::function<int()>& work, const std::string& what = "",
+             const std::string& origin = "");
 
 }  // namespace heddle

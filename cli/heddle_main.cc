@@ -33,6 +33,7 @@
 #include "cli/text.h"
 #include "cli/trace_command.h"
 #include "cli/verify_command.h"
+#include "core/check.h"
 #include "experiment/checked_folder.h"
 #include "experiment/version.h"
 #include "settings/diagnostics.h"
@@ -66,7 +67,8 @@ void AddRunOptions(CLI::App& command, RunArguments& arguments) {
       .add_option("-o,--out", arguments.out,
                   "Folder of the results (default: results/ and the experiment's name)")
       ->type_name("DIR")
-      ->check(NotEmpty);
+      ->check(NotEmpty)
+      ->check(NoFileInPlace);
   command.add_flag("-q,--quiet", arguments.quiet,
                    "Print no progress, table or warnings; summary.json has the warnings");
   command.add_flag("--force", arguments.force, "Replace existing results");
@@ -85,6 +87,7 @@ void AddPluginOption(CLI::App& command, std::vector<std::string>& files) {
 
 // Loads plug-ins one after the other, since a later one must not reuse a name of an earlier one.
 bool LoadPlugins(const std::vector<std::string>& files, Plugins& plugins) {
+  if (!files.empty()) SuspectPlugins();
   for (const std::string& file : files) {
     const absl::Status status = plugins.Load(file);
     if (status.ok()) continue;
@@ -155,6 +158,8 @@ int Main(int argc, char** argv) {
   CLI::App app("Heddle simulates load balancing in datacenter networks, packet by packet.",
                "heddle");
   app.set_version_flag("--version", VersionText());
+  // At least two spaces follow each option that has its meaning on the same line.
+  app.get_formatter()->column_width(34);
   app.require_subcommand(1);
   app.footer("Exit codes: 0 done, 1 failed or incomplete, 2 bad input, 3 broken invariant.");
   std::function<int()> command;

@@ -453,6 +453,7 @@ void AddResultOptions(CLI::App& app, PapersArguments& arguments) {
                                     "Folder of the results; each scale has a folder in it")
                          ->type_name("DIR")
                          ->check(NotEmpty)
+                         ->check(NoFileInPlace)
                          ->capture_default_str();
   AddSetOption(app, arguments.load.sets)->needs(out);
 }

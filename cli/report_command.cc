@@ -24,6 +24,7 @@
 #include "cli/commands.h"
 #include "cli/failures.h"
 #include "cli/program_path.h"
+#include "cli/text.h"
 #include "experiment/checked_folder.h"
 #include "study/sweep/child.h"
 
@@ -194,6 +195,9 @@ int Report(const ReportArguments& arguments) {
   const bool is_sweep = !is_papers && fs::exists(folder / "plan.csv", error);
   const bool is_run =
       fs::exists(folder / "run.yaml", error) || fs::exists(folder / kManifestFile, error);
+  if (!fs::exists(folder, error)) {
+    return BadInput(fmt::format("{}: there is no such folder", arguments.folder));
+  }
   if (!is_papers && !is_sweep && !is_run) {
     return Fail(kExitBadInput, fmt::format("{}: has neither the plan.csv of a sweep, nor the "
                                            "run.yaml of a run, nor the papers.json of papers",
@@ -258,7 +262,8 @@ void AddReportCommand(CLI::App& app, std::function<int()>& command) {
   report
       ->add_option("--figures", arguments->figures,
                    "Also write figures for a paper into this folder")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->check(NoFileInPlace);
   report->add_option("--format", arguments->formats, "Formats of figures: pdf, svg, png")
       ->delimiter(',')
       ->check(CLI::IsMember({"pdf", "svg", "png"}))

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -188,9 +189,11 @@ int RunAndPrint(const std::vector<PlannedRun>& runs, const RunArguments& argumen
 // Simulates the runs in a second process. If a plug-in ends that one, this one reports it and
 // tidies up.
 int RunWithPlugins(const std::vector<PlannedRun>& runs, const RunArguments& arguments) {
-  const absl::StatusOr<Guarded> guarded = RunGuarded(
-      [&] { return CatchAll([&] { return RunAndPrint(runs, arguments); }, NamesOf(runs)); },
-      /*patience=*/std::chrono::seconds(5));
+  const auto work = [&] {
+    return CatchAll([&] { return RunAndPrint(runs, arguments); }, NamesOf(runs),
+                    "an exception came out of the simulation, probably from a plug-in");
+  };
+  const absl::StatusOr<Guarded> guarded = RunGuarded(work, /*patience=*/std::chrono::seconds(5));
   if (!guarded.ok()) return Fail(kExitFailed, guarded.status());
   const Guarded& run = *guarded;
   if (run.returned) return run.exit_code;
@@ -201,8 +204,10 @@ int RunWithPlugins(const std::vector<PlannedRun>& runs, const RunArguments& argu
   }
   if (run.exit_code == kExitBrokenInvariant) return run.exit_code;  // The process has reported it.
   if (run.exit_code > 128) {
-    fmt::print(stderr, "heddle: {}: {} ended the run; there are no results\n", NamesOf(runs),
-               NameOfSignal(run.exit_code - 128));
+    const int signal = run.exit_code - 128;
+    fmt::print(stderr, "heddle: {}: {} ended the run; there are no results; {}\n", NamesOf(runs),
+               NameOfSignal(signal),
+               signal == SIGKILL ? "was there too little memory?" : "does a plug-in crash?");
     return run.exit_code;
   }
   fmt::print(stderr,

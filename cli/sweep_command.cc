@@ -443,6 +443,7 @@ int RunHere(const ExperimentFile& file, const SweepFolder& folder, const Plan& p
   options.jobs = JobsOf(arguments);
   options.threads = arguments.threads;
   options.replace = arguments.force || arguments.replace_stale;
+  options.has_plugins = !arguments.plugins->files().empty();
   options.stops = &StopSignals();
   options.progress = [&](const RunnerProgress& progress) { line.Show(progress); };
   options.ended = [&](size_t point, const PointReport& report) {
@@ -560,7 +561,8 @@ void AddSweepCommand(CLI::App& app, const Plugins& plugins, std::function<int()>
       ->add_option("-o,--out", a.out,
                    "Folder of the sweep (default: results/ and the experiment's name)")
       ->type_name("DIR")
-      ->check(NotEmpty);
+      ->check(NotEmpty)
+      ->check(NoFileInPlace);
   sweep
       ->add_option("--jobs", a.jobs, "Number of points to run at once (default: one for each core)")
       ->check(CLI::Range(1, 4096));

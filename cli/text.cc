@@ -8,8 +8,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
 #include <iterator>
 #include <string_view>
+#include <system_error>
 
 #include "settings/wording.h"
 
@@ -33,6 +35,17 @@ std::string AboutTime(double seconds) {
 std::string AboutBytes(double bytes) {
   if (bytes < 1e9) return fmt::format("{:.0f} MB", std::ceil(bytes * 1e-6));
   return fmt::format("{:.1f} GB", bytes * 1e-9);
+}
+
+std::string NoFileInPlace(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::path path = folder;
+  while (path.has_relative_path() && !std::filesystem::exists(path, error)) {
+    path = path.parent_path();
+  }
+  const bool is_file =
+      std::filesystem::exists(path, error) && !std::filesystem::is_directory(path, error);
+  return is_file ? fmt::format("{} is not a folder", path.string()) : "";
 }
 
 bool IsTerminal() {

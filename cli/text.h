@@ -17,6 +17,10 @@ inline std::string NotEmpty(const std::string& text) {
   return text.empty() ? "is empty; leave it out for its default" : "";
 }
 
+// The same for an option that names a folder, which need not exist yet: a file must stand neither
+// in its place nor in that of a folder around it.
+std::string NoFileInPlace(const std::string& folder);
+
 // Returns true if stderr is a terminal that can overwrite a line.
 bool IsTerminal();
 

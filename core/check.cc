@@ -11,6 +11,7 @@ namespace heddle {
 namespace {
 
 void (*handler_)() = nullptr;
+bool has_plugins_ = false;
 
 std::string& Description() {
   static std::string description;
@@ -25,6 +26,8 @@ void SetBrokenInvariantHandler(void (*handler)()) { handler_ = handler; }
 
 void SetRunDescription(std::string description) { Description() = std::move(description); }
 
+void SuspectPlugins() { has_plugins_ = true; }
+
 void SetCheckTime(Time now) { check_time = now; }
 
 void BrokenInvariant(const char* file, int line, const char* condition,
@@ -36,9 +39,9 @@ void BrokenInvariant(const char* file, int line, const char* condition,
              "heddle: broken invariant: {}\n"
              "  {}:{}: {}\n"
              "  simulated time at or after {} ps{}{}\n"
-             "  The result would be wrong, so there is none. This is a bug: please report it.\n",
+             "  The result would be wrong, so there is none. {} is a bug: please report it.\n",
              message, file, line, condition, check_time.ps, Description().empty() ? "" : ", ",
-             Description());
+             Description(), has_plugins_ ? "Unless a plug-in caused it, this" : "This");
   std::fflush(stderr);
   if (handler_ != nullptr) handler_();
   std::_Exit(kExitBrokenInvariant);

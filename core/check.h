@@ -20,6 +20,9 @@ void SetBrokenInvariantHandler(void (*handler)());
 // Sets the experiment and seed named in every report of a broken invariant.
 void SetRunDescription(std::string description);
 
+// Says in every report that a plug-in may be the cause. Call it before a plug-in is loaded.
+void SuspectPlugins();
+
 // Sets the simulated time of this thread's current window, for the same report.
 void SetCheckTime(Time now);
 

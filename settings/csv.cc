@@ -19,6 +19,14 @@ std::string_view WithoutLeadingBlanks(std::string_view text) {
   return text;
 }
 
+// Where numbers have a decimal comma, spreadsheets write semicolons between cells.
+absl::Status CheckSeparator(std::string_view first_row) {
+  const bool has_other = first_row.find(',') == std::string_view::npos &&
+                         first_row.find(';') != std::string_view::npos;
+  if (!has_other) return absl::OkStatus();
+  return absl::InvalidArgumentError("has semicolons between its cells; commas are expected");
+}
+
 }  // namespace
 
 std::string CsvCell(std::string_view text) {
@@ -41,7 +49,8 @@ bool CsvReader::Next() {
   rest_.remove_prefix(std::min(end + 1, rest_.size()));
   if (row.ends_with('\r')) row.remove_suffix(1);
   cells_.clear();
-  status_ = absl::OkStatus();
+  status_ = line_ == 1 ? CheckSeparator(row) : absl::OkStatus();
+  if (!status_.ok()) return true;
   if (row.find('"') != std::string_view::npos) {
     status_ = SplitQuoted(row);
   } else {

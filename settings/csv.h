@@ -34,8 +34,8 @@ class CsvReader {
 
   const std::vector<std::string_view>& cells() const { return cells_; }
   int line() const { return line_; }  // From 1.
-  // InvalidArgument if quotes stand where they must not. The cells are then those before the
-  // mistake, and the next row can still be read.
+  // InvalidArgument if quotes stand where they must not, or if the first row has semicolons instead
+  // of commas. The cells are then those before the mistake, and the next row can still be read.
   const absl::Status& status() const { return status_; }
 
  private:

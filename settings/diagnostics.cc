@@ -8,6 +8,7 @@
 #include <numeric>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "settings/patch.h"
 #include "settings/wording.h"
@@ -42,19 +43,25 @@ std::string_view Parent(std::string_view path) {
   return cut == std::string_view::npos ? std::string_view() : path.substr(0, cut);
 }
 
-// Levenshtein's distance: the number of letters to insert, remove or replace.
+// The number of letters to insert, remove or replace, and of neighbours to swap (the distance of
+// Damerau and Levenshtein, where no letter changes twice).
 size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> two_above(b.size() + 1);
+  std::vector<size_t> above(b.size() + 1);
   std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0]++;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j + 1] + 1, row[j] + 1});
+  std::iota(above.begin(), above.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({replaced, above[j] + 1, row[j - 1] + 1});
+      const bool are_swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (are_swapped) row[j] = std::min(row[j], two_above[j - 2] + 1);
     }
+    std::swap(two_above, above);
+    std::swap(above, row);
   }
-  return row.back();
+  return above.back();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "settings/quantity.h"
 
 #include <absl/numeric/int128.h>
+#include <absl/strings/match.h>
 #include <fmt/format.h>
 
 #include <charconv>
@@ -38,6 +39,16 @@ std::string UnitNames(std::span<const Unit> units) {
   std::string names;
   for (const Unit& unit : units) names += fmt::format("{}{}", names.empty() ? "" : ", ", unit.name);
   return names;
+}
+
+// Returns a suggestion if `text` is a unit but for upper and lower case; "" otherwise.
+std::string MeantUnit(std::string_view text, std::span<const Unit> units) {
+  for (const Unit& unit : units) {
+    if (absl::EqualsIgnoreCase(std::string(text), std::string(unit.name))) {
+      return fmt::format("; did you mean \"{}\"?", unit.name);
+    }
+  }
+  return "";
 }
 
 // A decimal number: its digits, and how many of them stand behind the point.
@@ -159,8 +170,8 @@ ParseError ParseWithUnit(std::string_view text, const Dimension& in, int64_t& va
     value = static_cast<int64_t>(scaled);
     return std::nullopt;
   }
-  return fmt::format("\"{}\" has an unknown unit \"{}\" (units: {}, written without a space)", text,
-                     suffix, names);
+  return fmt::format("\"{}\" has an unknown unit \"{}\"{} (units: {}, written without a space)",
+                     text, suffix, MeantUnit(suffix, units), names);
 }
 
 std::string FormatWithUnit(int64_t value, std::span<const Unit> units) {
@@ -182,10 +193,20 @@ std::string RoundWithUnit(int64_t value, std::span<const Unit> units) {
                      best->name);
 }
 
+// Returns a suggestion for a percentage; "" otherwise.
+std::string ShareMeant(std::string_view text) {
+  if (!text.ends_with('%')) return "";
+  const auto percent = NumberFrom<double>(text.substr(0, text.size() - 1));
+  if (!percent || !std::isfinite(*percent)) return "";
+  return fmt::format("; write {:.6g}", *percent / 100);
+}
+
 ParseError ParseDouble(std::string_view text, double& value) {
   // Refuses exponents without digits, hexadecimal and "inf".
   const auto number = NumberFrom<double>(text);
-  if (!number || !std::isfinite(*number)) return fmt::format("\"{}\" is not a number", text);
+  if (!number || !std::isfinite(*number)) {
+    return fmt::format("\"{}\" is not a number{}", text, ShareMeant(text));
+  }
   value = *number;
   return std::nullopt;
 }

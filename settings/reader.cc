@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "settings/nameless_kind.h"
+#include "settings/writer.h"
 
 namespace heddle {
 namespace {
@@ -45,7 +46,7 @@ class Reader final : public Fields {
                  const std::function<Scalar(size_t)>& at, Presence presence,
                  std::string_view /*meaning*/, const std::string& type) override {
     const Value* value = Find(name, presence, type);
-    if (value == nullptr || !IsList(*value, PathOf(name), type)) return;
+    if (value == nullptr || !IsList(*value, PathOf(name), "a " + type)) return;
     resize(value->items.size());
     for (size_t i = 0; i < value->items.size(); ++i) {
       ReadScalar(value->items[i], fmt::format("{}[{}]", PathOf(name), i), at(i));
@@ -90,10 +91,18 @@ class Reader final : public Fields {
     declared_.emplace_back(name);
     const Value* value = map_.Find(name);
     if (value == nullptr && presence == Presence::kRequired) {
-      Fail(map_.place, PathOf(name), fmt::format("is missing; expected: {}", type));
+      Fail(map_.place, PathOf(name),
+           fmt::format("is missing; expected: {}{}", type, HintOnNewElement()));
     }
     if (value != nullptr) diagnostics_.Note(PathOf(name), value->place);
     return value;
+  }
+
+  // --set workload[1].load=0.5 adds an element if there is only workload[0]. That is rarely meant.
+  std::string HintOnNewElement() const {
+    const bool is_new =
+        path_.ends_with(']') && map_.place.source.starts_with(fmt::format("--set {}.", path_));
+    return is_new ? fmt::format("; there is no {} to change, so --set adds it", path_) : "";
   }
 
   void ReadScalar(const Value& value, const std::string& path, const Scalar& scalar) {
@@ -108,11 +117,18 @@ class Reader final : public Fields {
 
   bool IsList(const Value& value, const std::string& path, std::string_view type) {
     if (value.kind == Value::Kind::kList) return true;
-    const bool is_entry = value.kind == Value::Kind::kMap && type == kListOfMaps;
     Fail(value.place, path,
-         fmt::format("{} where {} is expected{}", Describe(value), type,
-                     is_entry ? "; write it as the only entry of a list: [{...}]" : ""));
+         fmt::format("{} where {} is expected{}", Describe(value), type, HintOnList(value, type)));
     return false;
+  }
+
+  static std::string HintOnList(const Value& value, std::string_view type) {
+    const bool of_maps = type == kListOfMaps;
+    if (value.kind == Value::Kind::kMap && of_maps) {
+      return "; write it as the only entry of a list: [{...}]";
+    }
+    const bool is_item = value.kind == Value::Kind::kScalar && !of_maps;
+    return is_item ? fmt::format("; write [{}]", value.text) : "";
   }
 
   // Users who want to compare several values try to list them.
@@ -148,7 +164,11 @@ class Reader final : public Fields {
     const Value* kind = Find(kKind, may_lack ? Presence::kOptional : Presence::kRequired,
                              fmt::format("{}", fmt::join(names, " | ")));
     if (kind == nullptr) {
-      if (may_lack) block.choose("");
+      if (may_lack) {
+        block.choose("");
+      } else {
+        ReportKeysOfNoKind(block, names);
+      }
       return may_lack;
     }
     if (kind->kind != Value::Kind::kScalar || !std::ranges::binary_search(names, kind->text)) {
@@ -160,6 +180,33 @@ class Reader final : public Fields {
     }
     block.choose(kind->text);
     return true;
+  }
+
+  // Without a kind, the other keys may be right if any kind has them.
+  void ReportKeysOfNoKind(const Block& block, const std::vector<std::string>& names) {
+    const std::vector<std::string> known = KeysOfAllKinds(block, names);
+    for (const Value::Entry& entry : map_.entries) {
+      if (std::ranges::find(known, entry.key) != known.end()) continue;
+      const std::string* nearest = Nearest(entry.key, known);
+      std::string meant = nearest == nullptr ? "" : *nearest;
+      if (std::ranges::binary_search(names, entry.value.text)) meant = kKind;
+      Fail(entry.key_place, PathOf(entry.key),
+           meant.empty() ? "unknown key" : fmt::format("unknown key; did you mean \"{}\"?", meant));
+    }
+  }
+
+  static std::vector<std::string> KeysOfAllKinds(const Block& block,
+                                                 const std::vector<std::string>& names) {
+    const std::string chosen = block.kind();
+    std::vector<std::string> keys = {std::string(kKind)};
+    for (const std::string& name : names) {
+      block.choose(name);
+      for (const FieldInfo& field : DescribeFields(block.declare)) {
+        keys.push_back(field.path.substr(0, field.path.find_first_of(".[")));
+      }
+    }
+    block.choose(std::ranges::binary_search(names, chosen) ? chosen : "");
+    return keys;
   }
 
   static std::string UnknownKind(const KindNames& kinds, const Value& kind,

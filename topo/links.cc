@@ -47,6 +47,15 @@ std::string NamesOfLinks(const Graph& graph) {
   return names;
 }
 
+// What may be meant by a name that no link has.
+std::string MeantBy(std::string_view name, const Graph& graph) {
+  for (const Graph::Link& link : graph.links) {
+    if (fmt::format("{}-{}", graph.NameOf(link.b), graph.NameOf(link.a)) != name) continue;
+    return fmt::format("did you mean \"{}\"?", WithoutNumber(link.name));
+  }
+  return "links are called " + NamesOfLinks(graph);
+}
+
 }  // namespace
 
 void LinkPicker::PickNamed(const std::vector<std::string>& names) {
@@ -59,9 +68,9 @@ void LinkPicker::PickNamed(const std::vector<std::string>& names) {
       found = true;
     }
     if (found) continue;
-    diagnostics_.ErrorAt(fmt::format("{}.links[{}]", path_, i),
-                         fmt::format("no link is called \"{}\"; links are called {}", names[i],
-                                     NamesOfLinks(graph_)));
+    diagnostics_.ErrorAt(
+        fmt::format("{}.links[{}]", path_, i),
+        fmt::format("no link is called \"{}\"; {}", names[i], MeantBy(names[i], graph_)));
   }
 }
 

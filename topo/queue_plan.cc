@@ -346,7 +346,11 @@ void QueuePlan::Check(const std::string& path, Diagnostics& diagnostics) const {
                                     traffic_.control));
   }
   if (rule_.pfc.on() && (lossless & traffic_.classes) == 0) {
-    diagnostics.WarningAt(path + ".pfc.classes", "no packet belongs to these classes");
+    const unsigned data = traffic_.classes & ~(1u << traffic_.control);
+    diagnostics.WarningAt(
+        path + ".pfc.classes",
+        fmt::format("no packet belongs to these classes; data is in class {}",
+                    std::countr_zero(data != 0 ? data : unsigned{traffic_.classes})));
   }
   if (rule_.pfc.on() && !rule_.pfc.allow_loss) {
     if (const auto risk = RiskOfLoss(graph_, rule_, traffic_.sizes)) {

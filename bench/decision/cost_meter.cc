@@ -2,6 +2,8 @@
 
 #include "bench/decision/cost_meter.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -31,7 +33,8 @@ std::vector<RecordedPacket> DataOf(std::span<const RecordedPacket> packets) {
 
 Chosen<LoadBalancer> ReadBalancer(const std::string& yaml, Diagnostics& diagnostics) {
   Chosen<LoadBalancer> balancer;
-  const std::optional<Value> value = ParseYaml(yaml, yaml, diagnostics);
+  const std::string source = fmt::format("argument \"{}\"", yaml);
+  const std::optional<Value> value = ParseYaml(yaml, source, diagnostics);
   if (!value) return balancer;
   Value document;
   document.kind = Value::Kind::kMap;

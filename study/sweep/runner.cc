@@ -210,6 +210,9 @@ class Runner {
     if (!child.exited() && child.signal() == SIGKILL && message.empty()) {
       message = "killed twice from outside; was there too little memory?";
     }
+    if (!child.exited() && message.empty() && options_.has_plugins) {
+      message = "does a plug-in crash?";
+    }
     if (child.exited() && !child.returned() && message.empty()) {
       message = "the process ended itself before there were results; does a plug-in call exit?";
     }

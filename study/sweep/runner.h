@@ -31,6 +31,7 @@ struct RunnerOptions {
   int jobs = 1;     // Points that run at once.
   int threads = 1;  // Threads of each point.
   bool replace = false;
+  bool has_plugins = false;  // Which may be what crashes.
   // Called several times a second.
   std::function<void(const RunnerProgress&)> progress;
   // Called when a point has come to an end.

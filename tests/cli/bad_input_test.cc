@@ -137,6 +137,9 @@ const std::vector<BadInput> kBadInputs = {
     {"UnknownNestedKey",
      WithTopology("host_link: {rat: 10Gbps}"),
      {"x.yaml:1:83: topology.host_link.rat: unknown key; did you mean \"rate\"?"}},
+    {"UnknownKeyWithSwappedLetters",
+     kTopology + "lb: {kind: letflow, gpa: 1us}\n" + kWorkload,
+     {"x.yaml:2:21: lb.gpa: unknown key; did you mean \"gap\"?"}},
     {"UnknownKeyWithoutANearOne",
      kGood + "banana: 1\n",
      {"banana: unknown key; expected one of: name, seed, topology"}},
@@ -186,6 +189,12 @@ const std::vector<BadInput> kBadInputs = {
     {"MissingKind",
      kTopology + "lb: {gap: 1us}\n" + kWorkload,
      {"x.yaml:2:5: lb.kind: is missing; expected: ", " | ecmp | "}},
+    {"AnotherKeyForTheKind",
+     kTopology + "lb: {type: letflow}\n" + kWorkload,
+     {"x.yaml:2:5: lb.kind: is missing; expected: ",
+      "x.yaml:2:6: lb.type: unknown key; did you mean \"kind\"?"},
+     "",
+     "2 errors"},
     {"MissingRequiredKeys",
      kLb,
      {"x.yaml:1:1: topology: is missing", "x.yaml:1:1: workload: is missing"},
@@ -198,6 +207,10 @@ const std::vector<BadInput> kBadInputs = {
     {"AMapWhereAListBelongs",
      kTopology + kLb + "workload: {kind: permutation, size: 1KB}\n",
      {"x.yaml:3:11: workload: a map where a list of maps is expected"}},
+    {"ATextWhereAListBelongs",
+     WithTopology("asymmetry: [{links: leaf0-spine1, rate: 1Gbps}]"),
+     {"topology.asymmetry[0].links: \"leaf0-spine1\" where a list of text is expected; write "
+      "[leaf0-spine1]"}},
     {"AListWhereAMapBelongs", kGood + "measure: [1]\n", {"4:10: measure: a list where a map"}},
     {"NothingWhereAValueBelongs", kGood + "seed:\n", {"seed: nothing where a value is expected"}},
     {"EmptyWorkload", kTopology + kLb + "workload: []\n", {"3:11: workload: names no workload"}},
@@ -209,7 +222,9 @@ const std::vector<BadInput> kBadInputs = {
      {"x.yaml:1:90: topology.host_link.delay: \"5\" has no unit; write \"5us\""}},
     {"UnknownUnit",
      WithTopology("host_link: {rate: 10gbps}"),
-     {"topology.host_link.rate: \"10gbps\" has an unknown unit \"gbps\" (units: bps, Kbps"}},
+     {"topology.host_link.rate: \"10gbps\" has an unknown unit \"gbps\"; did you mean \"Gbps\"? "
+      "(units: "
+      "bps, Kbps"}},
     {"SpaceBeforeTheUnit", WithTopology("host_link: {rate: 10 Gbps}"), {"without a space"}},
     {"NegativeRate",
      WithTopology("host_link: {rate: -10Gbps}"),
@@ -237,6 +252,9 @@ const std::vector<BadInput> kBadInputs = {
      WithWorkload("kind: permutation, size: 1KB, measured: yes"),
      {"3:53: workload[0].measured: \"yes\" is neither true nor false"}},
     {"InfiniteNumber", WithPoisson("sizes: small, load: .inf"), {"\".inf\" is not a number"}},
+    {"PercentageWhereANumberBelongs",
+     WithPoisson("sizes: small, load: 50%"),
+     {"workload[0].load: \"50%\" is not a number; write 0.5"}},
     {"DivisionByZero", WithPoisson("sizes: small, load: 1/0"), {"not a number or a fraction"}},
 
     // Networks.
@@ -418,7 +436,7 @@ const std::vector<BadInput> kBadInputs = {
      Custom("", ", {a: tor, b: tro}"),
      {"x.yaml:1:121: topology.links[2].b: no switch is called \"tro\", and hosts are host0 to "
       "host1; "
-      "expected one of: tor"}},
+      "did you mean \"tor\"?"}},
     {"LinkOfAnUnknownHost",
      Custom("", ", {a: host2, b: tor}"),
      {"topology.links[2].a: no switch is called \"host2\", and hosts are host0 to host1"}},
@@ -566,6 +584,9 @@ const std::vector<BadInput> kBadInputs = {
     {"FlowToItself",
      WithWorkload("kind: flows, file: self.csv"),
      {"self.csv:2:1: host 3 sends to itself"}},
+    {"FlowListWithSemicolons",
+     WithWorkload("kind: flows, file: semicolons.csv"),
+     {"semicolons.csv:1:1: has semicolons between its cells; commas are expected"}},
     {"FlowOfAHostThatDoesNotExist",
      WithWorkload("kind: flows, file: far.csv"),
      {"far.csv:2:1: src: 8 is out of range; expected 0 to 7",
@@ -612,6 +633,9 @@ const std::vector<BadInput> kBadInputs = {
     // Sweeps and the command line.
     {"SweepThatIsNoMap", kGood + "sweep: [lb]\n", {"x.yaml:4:8: sweep: expected a map"}},
     {"EmptySweepAxis", kGood + "sweep: {lb: []}\n", {"sweep.lb: expected a list of values"}},
+    {"OneSeedWhereSeveralBelong",
+     kGood + "sweep: {seed: 3}\n",
+     {"sweep.seed: expected a list of values", "; for 3 seeds, write \"seeds: 3\"\n"}},
     {"MistakeInASweep",
      kGood + "sweep: {seed: [1, two]}\n",
      {"x.yaml:4:19: seed: \"two\" is not a whole number"}},
@@ -621,6 +645,10 @@ const std::vector<BadInput> kBadInputs = {
      kGood,
      {"--set workload[7].size=1KB: workload[7].size: there is no element 7; the list has 1"},
      "--set 'workload[7].size=1KB'"},
+    {"SetOfANewElement",
+     kGood,
+     {"workload[1].kind: is missing", "; there is no workload[1] to change, so --set adds it"},
+     "--set 'workload[1].load=0.2'"},
     {"SetOfAnUnknownKey", kGood, {"--set lb.gap=1us: lb.gap: unknown key"}, "--set lb.gap=1us"},
     {"SetBelowAValue", kGood, {"--set seed.a=1: seed: "}, "--set seed=1 --set seed.a=1"},
     {"SetOfABadValue",
@@ -792,6 +820,7 @@ TEST_P(BadInputTest, IsRefusedWithItsPlaceAndNothingIsWritten) {
   folder.Write("bad.cdf", "0 0\n100 0.5\n200 0.2\n300 1\n");
   folder.Write("self.csv", "src,dst,size_bytes,start_ps\n3,3,1,0\n");
   folder.Write("far.csv", "src,dst,size_bytes,start_ps\n8,0,1,0\n0,9,1,0\n");
+  folder.Write("semicolons.csv", "src;dst;size_bytes;start_ps\n0;1;1;0\n");
   folder.Write("syntax.goal", "num_ranks 1\nrank 0 {\nsend 1x to 0\n}\n");
   folder.Write("cycle.goal",
                "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb requires a\n}\n");

@@ -18,7 +18,9 @@ namespace heddle::command_line_test {
 
 using testing::AllOf;
 using testing::ContainsRegex;
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 const std::string kHeddle = HEDDLE_BINARY;
@@ -63,6 +65,14 @@ TEST(CommandLineTest, HelpsOnStdoutWhenAsked) {
     EXPECT_THAT(result.out, HasSubstr("Usage: heddle " + command));
     EXPECT_EQ(result.err, "");
   }
+}
+
+TEST(CommandLineTest, KeepsOptionsApartFromTheirMeaning) {
+  EXPECT_THAT(Heddle("sweep --help").out,
+              ContainsRegex("\n  --dry-run Excludes: --slurm  +List the points"));
+  EXPECT_THAT(Heddle("compare --help").out,
+              AllOf(HasSubstr("Usage: heddle compare [OPTIONS] what...\n"),
+                    HasSubstr("\n  what DIR A B ... REQUIRED  ")));
 }
 
 TEST(CommandLineTest, TellsItsVersion) {
@@ -185,6 +195,13 @@ TEST(DescribeTest, SuggestsTheNearestName) {
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, HasSubstr("nothing is called \"lteflow\"; did you mean \"letflow\"?"));
+  EXPECT_THAT(result.err, Not(HasSubstr("--plugin")));
+}
+
+TEST(DescribeTest, HintsAtPluginsIfNoNameIsNear) {
+  EXPECT_THAT(
+      Heddle("describe something_else").err,
+      EndsWith("heddle: if the name is that of a plug-in, load it with --plugin FILE.so\n"));
 }
 
 // --- heddle model ---
@@ -249,6 +266,8 @@ TEST(BenchTest, ComparesWithRandomSprayingInTheSameRun) {
 
 TEST(BenchTest, RefusesWhatIsNotThere) {
   EXPECT_THAT(Heddle("bench lb lteflow").err, HasSubstr("\"lteflow\"; did you mean \"letflow\"?"));
+  EXPECT_THAT(Heddle("bench lb nosuch").err,
+              StartsWith("argument \"nosuch\":1:1: lb.kind: no load balancer is called"));
   EXPECT_THAT(Heddle("bench lb '{kind: letflow, gaps: 1us}'").err, HasSubstr(":1:17: lb.gaps: "));
   for (const std::string wrong : {"bench", "bench lbs", "bench lb lteflow", "bench lb --flows 0",
                                   "bench lb '{kind: letflow, gaps: 1us}'"}) {
@@ -274,6 +293,33 @@ TEST(CheckTest, SummarisesASweep) {
                     HasSubstr("leaf_spine with 48 hosts\n"), HasSubstr("on one thread\n")));
   EXPECT_THAT(Heddle(check + "rdma_spraying.yaml").err,
               HasSubstr("(in 1 of 6 points, such as recovery=gbn,lb=rps)\n"));
+}
+
+TEST(CheckTest, PrintsLoadsAndFailuresOnlyWhereThereAreAny) {
+  const TemporaryFolder folder;
+  folder.Write("x.yaml", kSmall + "sweep: {seeds: 2}\n");
+  folder.Write("y.yaml", kSmall + "schedule: [{at: 1us, links: [leaf0-spine0], state: down}]\n");
+  const auto check = [&](const std::string& arguments) {
+    return RunCommand(kHeddle + " check " + arguments, folder.path()).out;
+  };
+  EXPECT_THAT(check("x.yaml"), AllOf(HasSubstr(": 2 points valid\n"), Not(HasSubstr("\n  load ")),
+                                     Not(HasSubstr("\n  failures "))));
+  const std::string at_once =
+      "\n  failures    routing knows of them at once (routing.convergence is 0ps)\n";
+  EXPECT_THAT(check("y.yaml"), HasSubstr(at_once));
+  EXPECT_THAT(check("y.yaml --set sweep.routing.convergence='[0ps, 100us]'"),
+              HasSubstr("\n  failures    routing knows of them at once (routing.convergence is "
+                        "0ps), routing knows of them after 100us\n"));
+}
+
+TEST(CheckTest, WarnsOfWhatCannotHappenBeforeTheEnd) {
+  const TemporaryFolder folder;
+  folder.Write("x.yaml", kSmall +
+                             "measure: {t_max: 1ms}\n"
+                             "schedule: [{at: 2ms, links: [leaf0-spine0], state: down}]\n");
+  EXPECT_THAT(RunCommand(kHeddle + " check x.yaml", folder.path()).err,
+              HasSubstr("warning: schedule: the run ends at 1ms at the latest, so what is "
+                        "scheduled at 2ms or later does not happen in it\n"));
 }
 
 TEST(CheckTest, HintsAtWhatWasMeant) {
@@ -448,8 +494,8 @@ TEST_F(RunTest, UnfinishedFlowsAreExitCode1) {
 
 TEST_F(RunTest, SaysWhyResultsCannotBeWritten) {
   const CommandResult result = Run("small.yaml -o small.yaml/out");
-  EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, HasSubstr("heddle: small.yaml: Not a directory"));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--out: small.yaml is not a folder"));
   EXPECT_EQ(Run("small.yaml -o /proc/heddle").exit_code, 1);
 }
 

@@ -115,16 +115,22 @@ TEST_F(FailingPluginTest, OneThatEndsTheProcessIsAFailureWhateverItSays) {
 TEST_F(FailingPluginTest, OneThatCrashesLeavesNothing) {
   const CommandResult result = Run("crashing");
   EXPECT_EQ(result.exit_code, 134);
-  EXPECT_THAT(result.err, HasSubstr("heddle: e: signal 6 (Aborted) ended the run"));
+  EXPECT_THAT(result.err, EndsWith("heddle: e: signal 6 (Aborted) ended the run; there are no "
+                                   "results; does a plug-in crash?\n"));
   ExpectNothingLeft();
-  EXPECT_EQ(Run("breaking").exit_code, 3);
+  const CommandResult broken = Run("breaking");
+  EXPECT_EQ(broken.exit_code, 3);
+  EXPECT_THAT(broken.err,
+              EndsWith(" ps, e seed 1\n  The result would be wrong, so there is none. "
+                       "Unless a plug-in caused it, this is a bug: please report it.\n"));
   ExpectNothingLeft();
 }
 
 TEST_F(FailingPluginTest, OneThatThrowsAtAPacketIsReportedWithTheRun) {
   const CommandResult result = Run("throwing_at_packets");
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, EndsWith("heddle: e: no path pleases me\n"));
+  EXPECT_THAT(result.err, EndsWith("heddle: e: an exception came out of the simulation, probably "
+                                   "from a plug-in: no path pleases me\n"));
   ExpectNothingLeft();
 }
 

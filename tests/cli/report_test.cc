@@ -63,6 +63,24 @@ TEST_F(ReportTest, AFolderWithoutResultsIsBadInputBeforeAnythingElseIsLookedFor)
             "papers.json of papers\n");
 }
 
+TEST_F(ReportTest, SaysThatThereIsNoSuchFolder) {
+  const CommandResult result = Run("heddle report nowhere");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.err, "heddle: nowhere: there is no such folder\n");
+}
+
+TEST_F(ReportTest, RefusesAFileForTheFolderOfFiguresBeforeAnythingElse) {
+  folder_.Write("run.yaml", "");
+  MakePython();
+  for (const char* figures : {"run.yaml", "run.yaml/figures"}) {
+    const CommandResult result =
+        Run(std::string("HEDDLE_PYTHON=./python heddle report . --figures ") + figures);
+    EXPECT_EQ(result.exit_code, 2) << figures;
+    EXPECT_THAT(result.err, HasSubstr("--figures: run.yaml is not a folder")) << figures;
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "asked"));
+}
+
 TEST_F(ReportTest, SaysWhatToInstall) {
   folder_.Write("run.yaml", "");
   const CommandResult page = Run("HEDDLE_PYTHON=/bin/false heddle report .");

@@ -230,6 +230,17 @@ TEST_F(SweepCommandTest, AnEmptyNameOfAFolderIsNoDefault) {
   EXPECT_FALSE(fs::exists(folder_ / "results"));
 }
 
+TEST_F(SweepCommandTest, AFileIsNoFolder) {
+  for (const char* command : {"run", "sweep"}) {
+    for (const char* out : {"s.yaml", "s.yaml/", "s.yaml/out/a"}) {
+      const CommandResult result = Run(fmt::format("heddle {} s.yaml -q --out {}", command, out));
+      EXPECT_EQ(result.exit_code, 2) << out;
+      EXPECT_THAT(result.err, HasSubstr("--out: s.yaml")) << out;
+      EXPECT_THAT(result.err, HasSubstr("is not a folder")) << out;
+    }
+  }
+}
+
 // The flow list is replaced while the first point runs. The names of points stand for its contents.
 TEST_F(SweepCommandTest, AChangedFlowListIsNoListOfTheSweep) {
   std::string list = "start_ps,src,dst,size_bytes\n";
@@ -591,11 +602,12 @@ TEST_F(SweepCommandTest, APointThatCrashesHarmsNoOther) {
       "--plugin " HEDDLE_PLUGINS "failing.so";
   const CommandResult result = Run("ulimit -c 0; " + command);
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err,
-              AllOf(HasSubstr("4 points: 2 done, 2 failed"),
-                    HasSubstr("  2 lb=crashing: failed with signal 6 (Aborted)"),
-                    HasSubstr("  3 lb=breaking: failed with exit code 3: heddle: broken invariant: "
-                              "this one always breaks")));
+  EXPECT_THAT(
+      result.err,
+      AllOf(HasSubstr("4 points: 2 done, 2 failed"),
+            HasSubstr("  2 lb=crashing: failed with signal 6 (Aborted): does a plug-in crash?"),
+            HasSubstr("  3 lb=breaking: failed with exit code 3: heddle: broken invariant: "
+                      "this one always breaks")));
   // The point is not tried again unless the user asks for it: collect has the others.
   const CommandResult again =
       Run("heddle sweep s.yaml -o out --set 'sweep={lb: [ecmp, crashing, "
@@ -608,7 +620,8 @@ TEST_F(SweepCommandTest, APointThatCrashesHarmsNoOther) {
   EXPECT_THAT(collected.out, HasSubstr("2 of 4 points"));
   EXPECT_THAT(
       collected.err,
-      HasSubstr("2 points have failed; \"heddle sweep out/sweep.yaml --out out --retry-failed\""));
+      HasSubstr("2 points have failed; \"heddle sweep out/sweep.yaml --out out --retry-failed\" "
+                "with the same --plugin tries again\n"));
 }
 
 // Results of one build of a plug-in are none of another's.

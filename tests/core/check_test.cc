@@ -23,7 +23,16 @@ TEST(CheckDeathTest, SaysWhatBrokeWhereAndWhenAndExitsWithThree) {
   };
   EXPECT_EXIT(fail(), testing::ExitedWithCode(kExitBrokenInvariant),
               "broken invariant: 4 apples\n.*check_test.cc:[0-9]+: 2 \\+ 2 == 5\n"
-              ".*simulated time at or after 123456 ps, fig1.yaml, seed 42");
+              ".*simulated time at or after 123456 ps, fig1.yaml, seed 42\n"
+              ".* This is a bug: please report it");
+}
+
+TEST(CheckDeathTest, NamesPluginsAsASuspect) {
+  const auto fail = [] {
+    SuspectPlugins();
+    HEDDLE_CHECK(false, "no reason");
+  };
+  EXPECT_EXIT(fail(), testing::ExitedWithCode(3), "Unless a plug-in caused it, this is a bug");
 }
 
 TEST(CheckDeathTest, CallsTheHandlerBeforeTheEnd) {

@@ -79,6 +79,14 @@ TEST(CsvTest, RefusesQuotesInTheWrongPlace) {
   }
 }
 
+TEST(CsvTest, RefusesSemicolonsBetweenTheCellsOfTheFirstRow) {
+  CsvReader reader("src;dst\n1;2\n");
+  ASSERT_TRUE(reader.Next());
+  EXPECT_THAT(reader.status(), Fails(absl::StatusCode::kInvalidArgument,
+                                     HasSubstr("semicolons between its cells; commas")));
+  EXPECT_THAT(CellsOf("a;b,c"), ElementsAre("a;b", "c"));
+}
+
 TEST(ParsedCsvTest, HasAHeaderAndRows) {
   const auto parsed = ParsedCsv::Parse("name,\"size, B\"\n\"say \"\"x\"\"\",1\ny,\n");
   ASSERT_THAT(parsed, IsOk());

@@ -104,7 +104,7 @@ TEST(WhyNotTest, IsSaidInsteadOfASuggestion) {
   EXPECT_THAT(errors("pet: wolf"),
               ElementsAre("pet.yaml:1:6: pet.kind: \"wolf\" is no pet; take a cat"));
   EXPECT_THAT(errors("pet: cta"),
-              ElementsAre(HasSubstr("no pet is called \"cta\"; expected one of: cat")));
+              ElementsAre(HasSubstr("no pet is called \"cta\"; did you mean \"cat\"?")));
 }
 
 }  // namespace heddle::optional_kind_test

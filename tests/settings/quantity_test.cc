@@ -14,6 +14,7 @@
 namespace heddle::quantity_test {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // The value that `text` reads as; a text that cannot be read fails the test.
 template <class T>
@@ -106,6 +107,15 @@ TEST(QuantityTest, RefusesUnknownUnitsAndSpaces) {
   EXPECT_THAT(ErrorOf<Duration>("10us "), HasSubstr("unknown unit"));
 }
 
+TEST(QuantityTest, SuggestsAUnitThatDiffersInCaseAlone) {
+  EXPECT_EQ(ErrorOf<Duration>("10US"),
+            "\"10US\" has an unknown unit \"US\"; did you mean \"us\"? (units: ps, ns, us, ms, s, "
+            "written without a space)");
+  EXPECT_THAT(ErrorOf<BitRate>("10gbps"), HasSubstr("did you mean \"Gbps\"?"));
+  EXPECT_THAT(ErrorOf<Bytes>("10kib"), HasSubstr("did you mean \"KiB\"?"));
+  EXPECT_THAT(ErrorOf<BitRate>("10Gb"), Not(HasSubstr("did you mean")));
+}
+
 TEST(QuantityTest, RefusesWhatIsNoDecimalNumberWithAUnit) {
   for (const char* text :
        {"",        " ",       "us",   "-",     "-us",    ".us",       ".5us",
@@ -163,6 +173,12 @@ TEST(QuantityTest, ReadsNumbersAndFractions) {
         " 1",   "1 ",       "+1",    "1,5",   "50%"}) {
     EXPECT_NE(ErrorOf<double>(text), "") << text;
   }
+}
+
+TEST(QuantityTest, SaysHowAPercentageIsWritten) {
+  EXPECT_EQ(ErrorOf<double>("50%"), "\"50%\" is not a number; write 0.5");
+  EXPECT_EQ(ErrorOf<double>("33.3%"), "\"33.3%\" is not a number; write 0.333");
+  EXPECT_EQ(ErrorOf<double>("half%"), "\"half%\" is not a number");
 }
 
 TEST(QuantityTest, ReadsOnlyTrueAndFalseAsSuch) {

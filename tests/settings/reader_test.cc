@@ -103,6 +103,9 @@ TEST(ReaderTest, SuggestsOnlyWhatIsNear) {
   EXPECT_THAT(ErrorsIn("mascot: {kind: cat, live: 3}"),
               ElementsAre(HasSubstr("mascot.live: unknown key; did you mean \"lives\"? "
                                     "(known: kind, lives, nap)")));
+  // Swapped letters count as one mistake, also in a short word.
+  EXPECT_THAT(ErrorsIn("mascot: {kind: cat, npa: 1s}"),
+              ElementsAre(HasSubstr("mascot.npa: unknown key; did you mean \"nap\"?")));
 }
 
 TEST(ReaderTest, ChoosesAKindByNameAloneOrWithItsSettings) {
@@ -125,10 +128,23 @@ TEST(ReaderTest, ExplainsWhatIsWrongWithAKind) {
   EXPECT_THAT(ErrorsIn("animals: cat"), ElementsAre(HasSubstr("where a list of maps is expected")));
 }
 
+TEST(ReaderTest, WithoutAKindReportsKeysThatNoKindHas) {
+  EXPECT_THAT(ErrorsIn("mascot: {type: cat, nap: 1s}"),
+              ElementsAre(HasSubstr("mascot.kind: is missing"),
+                          "zoo.yaml:1:10: mascot.type: unknown key; did you mean \"kind\"?"));
+  EXPECT_THAT(ErrorsIn("mascot: {live: 3, wings: 2}"),
+              ElementsAre(HasSubstr("mascot.kind: is missing"),
+                          "zoo.yaml:1:10: mascot.live: unknown key; did you mean \"lives\"?",
+                          "zoo.yaml:1:19: mascot.wings: unknown key"));
+}
+
 TEST(ReaderTest, RefusesTheWrongShape) {
   EXPECT_THAT(ErrorsIn("open: {}"), ElementsAre(HasSubstr("a map where a value is expected")));
   EXPECT_THAT(ErrorsIn("tour:"), ElementsAre(HasSubstr("nothing where a value is expected")));
-  EXPECT_THAT(ErrorsIn("numbers: 1"), ElementsAre(HasSubstr("\"1\" where list of integer")));
+  EXPECT_THAT(ErrorsIn("numbers: 1"),
+              ElementsAre(HasSubstr("\"1\" where a list of integer is expected; write [1]")));
+  EXPECT_THAT(ErrorsIn("words: one, two"),
+              ElementsAre(HasSubstr("where a list of text is expected; write [one, two]")));
   EXPECT_THAT(ErrorsIn("numbers: [[1]]"), ElementsAre(HasSubstr("numbers[0]: a list where")));
   EXPECT_THAT(ErrorsIn("cage: 3"), ElementsAre(HasSubstr("\"3\" where a map is expected")));
   EXPECT_THAT(ErrorsIn("cages: {}"), ElementsAre(HasSubstr("a map where a list of maps")));

@@ -446,7 +446,8 @@ TEST(QueuePlanTest, LimitsQueuesWhereTheyAreTrimmed) {
 
 TEST(QueuePlanTest, WarnsOfWhatMaySurprise) {
   EXPECT_THAT(Plan("{pfc: {classes: [5]}}").Warnings(),
-              ElementsAre(HasSubstr("port.pfc.classes: no packet belongs to these classes")));
+              ElementsAre(HasSubstr(
+                  "port.pfc.classes: no packet belongs to these classes; data is in class ")));
   EXPECT_THAT(
       Plan("{memory: {model: dt, size: 400KB}, pfc: {classes: [3], xoff: 100KB}}").Warnings(),
       ElementsAre(HasSubstr("4 times 100KB exceed the pool of leaf0 (324588 bytes beside "

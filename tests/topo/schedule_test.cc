@@ -143,6 +143,16 @@ TEST(ScheduleResolveTest, SaysHowLinksAreCalled) {
       << diagnostics.Report();
 }
 
+TEST(ScheduleResolveTest, KnowsLinksWhoseEndsAreSwapped) {
+  Diagnostics diagnostics;
+  Resolve(Changes({"{at: 0ps, links: [spine1-leaf0], loss: 0.5}"}), 1, "schedule", SmallFabric(),
+          diagnostics);
+  EXPECT_NE(diagnostics.Report().find(
+                "no link is called \"spine1-leaf0\"; did you mean \"leaf0-spine1\"?"),
+            std::string::npos)
+      << diagnostics.Report();
+}
+
 // Where all switches have hosts, all are of the highest tier.
 TEST(ScheduleResolveTest, DrawsAmongAllSwitchesOfAGraphWithOneTier) {
   Graph ring{.hosts = 3, .switches = {{"s0", 0}, {"s1", 0}, {"s2", 0}}, .links = {}};
